@@ -1,0 +1,20 @@
+// Package node talks to one Redis master: a go-redis client hardened for locks, the scripts of package script run
+// within a budget, and the release messages of its channels.
+//
+// # What is guaranteed
+//
+//   - Every call ends at its context's deadline, whatever the server does: a server that hangs, a connection that
+//     cannot be made, a handshake that is never answered.
+//   - An error tells whether the request may have reached the server ([Sent]). Only what was sent can have taken
+//     effect.
+//   - A request carries its last moment on the server's own clock; what the network delivers later does nothing. The
+//     offset between the clocks is learnt at every connect and refined by every reply.
+//   - Nothing is ever sent twice behind the caller's back: go-redis' retries are off, and a connection on which a
+//     request was given up is reset (SO_LINGER 0), so that the kernel does not deliver it after all.
+//   - A password never appears in an error or a log.
+//
+// # What is not
+//
+// A Node knows nothing of quorums, and its subscriptions are hints: messages that are published while a connection is
+// down are lost, which is why a listener also hears of every new connection.
+package node

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+)
+
+// hear subscribes over one connection until it breaks or nobody listens any more. It reports whether anything was
+// ever heard on it.
+//
+// go-redis would reconnect by itself, without a deadline and without telling what it missed, and would not notice a
+// server that has stopped. So a subscription gets a client of its own, which may dial once, and our own heartbeat.
+func (n *Node) hear(budget time.Duration) (heard bool) {
+	opts := *n.opts
+	opts.PoolSize = 1
+	opts.Dialer = dialOnce(opts.Dialer)
+	client := redis.NewClient(&opts)
+	defer func() { _ = client.Close() }() // nothing is under way
+
+	s := &subscription{node: n, budget: budget, broken: make(chan struct{})}
+	s.pubsub = client.Subscribe(context.Background())
+	defer func() {
+		_ = s.pubsub.Close() // ends receive
+		_ = s.group.Wait()   // returns no error
+	}()
+
+	subscribed := map[string]bool{}
+	if !s.follow(subscribed) || len(subscribed) == 0 {
+		return false
+	}
+	s.group.Go(s.receive)
+
+	heartbeat := time.NewTicker(budget)
+	defer heartbeat.Stop()
+	for {
+		select {
+		case <-s.broken:
+			return s.heard.Load()
+		case <-n.listening.changed:
+			if !s.follow(subscribed) || len(subscribed) == 0 {
+				return s.heard.Load()
+			}
+		case <-heartbeat.C:
+			if !s.alive() {
+				return s.heard.Load()
+			}
+		}
+	}
+}
+
+// subscription is one connection that listens.
+type subscription struct {
+	node   *Node
+	pubsub *redis.PubSub
+	budget time.Duration
+	group  errgroup.Group
+	broken chan struct{} // closed when receiving failed
+
+	heard  atomic.Bool // something arrived, ever
+	recent atomic.Bool // something arrived since the last heartbeat
+	silent int         // heartbeats without an answer
+}
+
+// follow brings the subscribed channels in line with the wanted ones.
+func (s *subscription) follow(subscribed map[string]bool) bool {
+	wanted := s.node.listening.wanted()
+	var more, less []string
+	for channel := range wanted {
+		if !subscribed[channel] {
+			more = append(more, channel)
+			subscribed[channel] = true
+		}
+	}
+	for channel := range subscribed {
+		if !wanted[channel] {
+			less = append(less, channel)
+			delete(subscribed, channel)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.budget)
+	defer cancel()
+	if len(more) > 0 && s.pubsub.Subscribe(ctx, more...) != nil {
+		return false
+	}
+	return len(less) == 0 || len(subscribed) == 0 || s.pubsub.Unsubscribe(ctx, less...) == nil
+}
+
+// alive sends a ping, unless two have gone unanswered.
+func (s *subscription) alive() bool {
+	if s.recent.Swap(false) {
+		s.silent = 0
+	} else if s.silent++; s.silent > 1 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.budget)
+	defer cancel()
+	return s.pubsub.Ping(ctx) == nil
+}
+
+// receive passes on what arrives, until the connection breaks.
+func (s *subscription) receive() error {
+	defer close(s.broken)
+	for {
+		msg, err := s.pubsub.Receive(context.Background())
+		if err != nil {
+			return nil //nolint:nilerr // the connection is replaced, whatever broke it
+		}
+		s.heard.Store(true)
+		s.recent.Store(true)
+		switch msg := msg.(type) {
+		case *redis.Subscription:
+			if msg.Kind == "subscribe" {
+				s.node.listening.tell(msg.Channel, Event{Subscribed: true})
+			}
+		case *redis.Message:
+			s.node.listening.tell(msg.Channel, Event{Payload: msg.Payload})
+		}
+	}
+}
+
+// dialOnce lets a client connect once.
+func dialOnce(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	var dialled atomic.Bool
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dialled.Swap(true) {
+			// An error here would make go-redis complain on standard error; a connection that fails does not.
+			return newLateConn(func(context.Context) (net.Conn, error) { return nil, errOnce }), nil
+		}
+		return dial(ctx, network, addr)
+	}
+}
+
+var errOnce = errors.New("node: a subscription does not reconnect by itself")

@@ -1,0 +1,201 @@
+package node
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// An Event is what a listener hears.
+type Event struct {
+	// Subscribed tells that messages arrive from now on: after Listen, and after every new connection. What was
+	// published before it is lost.
+	Subscribed bool
+	// Payload is the message, if it is one.
+	Payload string
+}
+
+// Listen calls hear for every message on a channel and for every (re)subscription, until stop is called. All
+// listeners of a node share one connection, which exists only while there is one.
+//
+// hear is called from the connection's own goroutine and must not block. It may be called once more while stop
+// runs, never after it has returned. budget is the node timeout: a connection that stays silent for two of them is
+// replaced.
+func (n *Node) Listen(channel string, budget time.Duration, hear func(Event)) (stop func()) {
+	l := &listener{channel: channel, hear: hear}
+	n.listening.add(l, budget)
+	return sync.OnceFunc(func() { n.listening.remove(l) })
+}
+
+type listener struct {
+	channel string
+	hear    func(Event)
+
+	mu      sync.Mutex // held while hear runs, so that stop can promise that it does not run any more
+	stopped bool
+}
+
+func (l *listener) tell(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped {
+		l.hear(e)
+	}
+}
+
+// listeners are a node's listeners by channel, and the goroutine that serves them while there are any.
+type listeners struct {
+	node  *Node
+	group errgroup.Group
+
+	mu        sync.Mutex
+	budget    time.Duration
+	channels  map[string]map[*listener]struct{}
+	confirmed map[string]bool // channels from which messages arrive at present
+	running   bool
+	closed    bool
+	changed   chan struct{} // the set of channels is another one; buffered 1
+}
+
+func (ls *listeners) add(l *listener, budget time.Duration) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed {
+		return
+	}
+	if ls.channels == nil {
+		ls.channels = make(map[string]map[*listener]struct{})
+		ls.confirmed = make(map[string]bool)
+		ls.changed = make(chan struct{}, 1)
+	}
+	ls.budget = budget
+	if ls.channels[l.channel] == nil {
+		ls.channels[l.channel] = make(map[*listener]struct{})
+	}
+	ls.channels[l.channel][l] = struct{}{}
+	if ls.confirmed[l.channel] {
+		// The channel has been heard for a while: the newcomer is told on a goroutine of its own, since the caller
+		// may hold locks that hear takes.
+		ls.group.Go(func() error { l.tell(Event{Subscribed: true}); return nil })
+	}
+	ls.notify()
+	if !ls.running {
+		ls.running = true
+		ls.group.Go(ls.serve)
+	}
+}
+
+func (ls *listeners) remove(l *listener) {
+	ls.mu.Lock()
+	if set := ls.channels[l.channel]; set != nil {
+		delete(set, l)
+		if len(set) == 0 {
+			delete(ls.channels, l.channel)
+			delete(ls.confirmed, l.channel)
+		}
+	}
+	ls.notify()
+	ls.mu.Unlock()
+
+	l.mu.Lock()
+	l.stopped = true
+	l.mu.Unlock()
+}
+
+// notify tells serve that something changed. It is called with ls.mu held.
+func (ls *listeners) notify() {
+	select {
+	case ls.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (ls *listeners) close() {
+	ls.mu.Lock()
+	ls.closed = true
+	clear(ls.channels)
+	if ls.changed != nil {
+		ls.notify()
+	}
+	ls.mu.Unlock()
+	_ = ls.group.Wait() // no goroutine returns an error
+}
+
+// serve keeps a connection for as long as there is a channel to listen to.
+func (ls *listeners) serve() error {
+	const longest = 2 * time.Second
+	var pause time.Duration
+	for {
+		if pause > 0 && !ls.sleep(pause) {
+			return nil
+		}
+		ls.mu.Lock()
+		if len(ls.channels) == 0 {
+			ls.running = false
+			ls.mu.Unlock()
+			return nil
+		}
+		budget := ls.budget
+		ls.mu.Unlock()
+
+		heard := ls.node.hear(budget)
+		ls.mu.Lock()
+		clear(ls.confirmed)
+		ls.mu.Unlock()
+		if heard {
+			pause = 0
+		}
+		// A server that is down is asked again soon, and then less and less often.
+		pause = min(max(2*pause, budget/10), longest)
+	}
+}
+
+// sleep waits, unless there is nobody left to wait for.
+func (ls *listeners) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ls.changed:
+			ls.mu.Lock()
+			over := len(ls.channels) == 0
+			if over {
+				ls.running = false
+			}
+			ls.mu.Unlock()
+			if over {
+				return false
+			}
+		}
+	}
+}
+
+// wanted returns the channels to be subscribed to.
+func (ls *listeners) wanted() map[string]bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	set := make(map[string]bool, len(ls.channels))
+	for channel := range ls.channels {
+		set[channel] = true
+	}
+	return set
+}
+
+// tell passes an event on to the listeners of a channel.
+func (ls *listeners) tell(channel string, e Event) {
+	ls.mu.Lock()
+	var who []*listener
+	for l := range ls.channels[channel] {
+		who = append(who, l)
+	}
+	if e.Subscribed && len(who) > 0 {
+		ls.confirmed[channel] = true
+	}
+	ls.mu.Unlock()
+	for _, l := range who {
+		l.tell(e)
+	}
+}

@@ -1,0 +1,44 @@
+package node
+
+import (
+	"sync"
+
+	"github.com/redquorum/redquorum/clock"
+)
+
+// offset knows how far a node's clock is ahead of ours, as an interval: a reading of the node's clock was taken
+// somewhere between the moment we asked and the moment we got the answer.
+type offset struct {
+	mu     sync.Mutex
+	known  bool
+	lo, hi int64         // node's microseconds minus ours
+	at     clock.Instant // when lo and hi were true
+}
+
+// slew is how fast two clocks that are kept by NTP may run apart: 500 ppm each.
+const slew = 0.001
+
+// learn takes in the node's time, read between sent and received.
+func (o *offset) learn(node int64, sent, received clock.Instant) {
+	lo, hi := node-received.Micros(), node-sent.Micros()
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known {
+		// What was known has become less certain since; where both agree, the narrower wins.
+		wider := int64(float64(received.Sub(o.at).Microseconds())*slew) + 1
+		if l, h := max(lo, o.lo-wider), min(hi, o.hi+wider); l <= h {
+			lo, hi = l, h
+		}
+		// Where they do not, one of the clocks was set: the newest reading is the only one that counts.
+	}
+	o.known, o.lo, o.hi, o.at = true, lo, hi, received
+}
+
+// nodeTime tells what the node's clock shows at an instant, at most: with the lower end of the offset, a request's
+// last moment never comes later on the node than it does here.
+func (o *offset) nodeTime(t clock.Instant) (int64, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return t.Micros() + o.lo, o.known
+}

@@ -1,0 +1,129 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Acquire takes the lock called name, waiting for as long as others hold it or no quorum of nodes answers.
+//
+// ctx bounds the waiting, never the lease. It ends with a *QuorumError that matches ctx's error; with WithWaitTime also
+// with one that matches ErrNotAcquired or ErrNoQuorum. It fails at once when more than N - quorum nodes answer errors
+// that waiting cannot cure (credentials, permissions), or when two of the addresses turn out to be one server.
+//
+// Under a context made by [Lease.Context] of a live lease of the same name it adds a hold to that lease instead: see
+// there for what that means for goroutines.
+//
+// Within one process, waiters are served in the order in which they came.
+func (c *Coordinator) Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	t, err := c.terms(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	if ctx.Err() != nil {
+		return nil, c.noAnswer("acquire", name, contextErrors(ctx)...)
+	}
+	if h := c.heldIn(ctx, name); h != nil {
+		return h.nest(ctx, "acquire", t, true)
+	}
+	if t.limited && t.wait == 0 {
+		return c.try(ctx, "acquire", name, t)
+	}
+	return c.lines.wait(ctx, c, name, t)
+}
+
+// TryAcquire takes the lock called name if nobody holds it. It waits for no holder, but of several that try at once on
+// a free lock exactly one gets it, which may take some round trips.
+//
+// Errors: ErrNotAcquired if others hold it (the *QuorumError's RetryAfter says when to come back), ErrNoQuorum if too
+// few nodes answered, or ctx's error.
+func (c *Coordinator) TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error) {
+	t, err := c.terms(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if t.limited {
+		return nil, errWaitOnTry
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	if ctx.Err() != nil {
+		return nil, c.noAnswer("try-acquire", name, contextErrors(ctx)...)
+	}
+	if h := c.heldIn(ctx, name); h != nil {
+		return h.nest(ctx, "try-acquire", t, false)
+	}
+	return c.try(ctx, "try-acquire", name, t)
+}
+
+// tryBudget is how many node timeouts split votes may take, in all, before a try gives up.
+const tryBudget = 4
+
+// settledAfter is how many visits in a row must show the same holders on the same nodes for a vote without a winner to
+// be a hold that is settled.
+const settledAfter = 3
+
+// try makes one attempt, and further ones for as long as the vote is split: to say "not acquired" then would be wrong,
+// since nobody may have it.
+func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease, error) {
+	deadline := c.clock.Now().Add(tryBudget * c.cfg.NodeTimeout)
+	var seen []string
+	for round := 0; ; round++ {
+		lease, v := c.attempt(ctx, name, t)
+		if v == nil {
+			return lease, nil
+		}
+		seen = append(seen, picture(v.votes))
+		settled := len(seen) >= settledAfter &&
+			len(slices.Compact(slices.Clone(seen[len(seen)-settledAfter:]))) == 1
+		if !v.split || settled || !c.clock.Now().Before(deadline) {
+			return nil, c.quorumError(op, name, v.votes, v.classes...)
+		}
+		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64))
+		select {
+		case <-pause.C:
+			continue
+		case <-ctx.Done():
+			v.classes = contextErrors(ctx)
+		case <-c.closing:
+			v.classes = []error{ErrClosed}
+		}
+		pause.Stop()
+		return nil, c.quorumError(op, name, v.votes, v.classes...)
+	}
+}
+
+// Do acquires the lock, runs fn with a context that ends with the lease, and releases.
+//
+// fn runs on the caller's goroutine. The lock is released whatever fn does, panic and runtime.Goexit included. If the
+// lease was lost while fn ran, the error matches ErrLost beside fn's own. A release that no quorum confirmed is logged
+// and not an error: what fn did, it did under the lock.
+func (c *Coordinator) Do(ctx context.Context, name string, fn func(ctx context.Context) error, opts ...Option) (err error) {
+	if fn == nil {
+		return errors.New("redquorum: Do with a nil function")
+	}
+	lease, err := c.Acquire(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// ctx may be over, and the release is due all the same; it waits a few node timeouts at most.
+		switch release := lease.Release(context.WithoutCancel(ctx)); {
+		case errors.Is(release, ErrLost):
+			err = errors.Join(err, fmt.Errorf("%q: %w", name, ErrLost))
+		case release != nil && !errors.Is(release, ErrReleased): // fn may have released it
+			c.log.Warn("release not confirmed", "name", name, "error", release)
+		}
+	}()
+	return fn(lease.Context(ctx))
+}

@@ -1,0 +1,157 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/script"
+)
+
+// A verdict is how an attempt ended that did not get the lock.
+type verdict struct {
+	// classes are what the error shall match; for a split vote, what it shall match if nothing better comes of it.
+	classes []error
+	// split: no single holder has a quorum, so "not acquired" would be wrong.
+	split bool
+	// hopeless: more than N - quorum nodes answered errors that waiting cannot cure.
+	hopeless bool
+	votes    []Vote
+	got      int
+	// roundTrip is how long the nodes took, for delays that scale with it.
+	roundTrip time.Duration
+}
+
+// attempt tries once to get the lock for a fresh holder. Either it returns the lock, held and fenced, or the attempt
+// has been withdrawn, in the background, wherever it may have left something.
+func (c *Coordinator) attempt(ctx context.Context, name string, t terms) (*Lease, *verdict) {
+	a := &attempt{c: c, ctx: ctx, terms: t, claim: c.newClaim(name), ballot: newBallot(c.nodes)}
+	a.start = c.clock.Now() // before the first send: validity counts from here
+	a.claim.putAll(a.ballot, errand{
+		req: script.Acquire{
+			Name: name, Holder: a.claim.holder, Count: 1, TTL: t.ttl,
+			Proposal: c.clock.Wall().UnixMicro(), Clamp: t.ttl / 4,
+		},
+		until: a.end(), begun: a.start, ttl: t.ttl,
+	})
+	v := a.poll()
+	if v == nil {
+		v = a.fence()
+	}
+	if v == nil {
+		if l, ok := c.newHold(a); ok {
+			return l, nil
+		}
+		v = a.fail(ErrClosed)
+	}
+	a.claim.withdraw(t)
+	return nil, v
+}
+
+// attempt is one try at a first hold, under way.
+type attempt struct {
+	c      *Coordinator
+	ctx    context.Context
+	terms  terms
+	claim  *claim
+	ballot *ballot
+	start  clock.Instant
+	token  int64
+}
+
+// end is when the lease ends that this attempt may get.
+func (a *attempt) end() clock.Instant {
+	return clock.Validity(a.start, a.terms.ttl, a.c.drift(a.terms.ttl))
+}
+
+// poll waits for a quorum of grants, or for the certainty that there will be none. A failure is final: a grant that
+// comes after it is rolled back like the others.
+func (a *attempt) poll() *verdict {
+	need, n := a.c.need, len(a.c.nodes)
+	split := splitVote{attempt: a}
+	defer split.stop()
+	for {
+		t := a.ballot.count()
+		switch {
+		case a.sameServer() != nil:
+			v := a.fail(ErrSameServer)
+			v.hopeless = true
+			return v
+		case t.granted >= need:
+			return nil
+		case t.blind(n, need):
+			return a.fail(ErrNoQuorum)
+		case t.held > 0 && (!t.possible(need) || split.overdue):
+			if v := split.resolve(t); v != nil {
+				return v
+			}
+		case t.held > 0:
+			split.expect()
+		}
+		select {
+		case <-a.ballot.changed:
+		case <-split.alarm():
+			split.overdue = true
+		case <-a.ctx.Done():
+			return a.cancelled()
+		case <-a.c.closing:
+			return a.fail(ErrClosed)
+		}
+	}
+}
+
+// fence agrees on a token, and checks that the grant came in time.
+func (a *attempt) fence() *verdict {
+	if v := a.agree(); v != nil {
+		return v
+	}
+	if !a.c.clock.Now().Before(a.end()) {
+		return a.fail(ErrNoQuorum)
+	}
+	return nil
+}
+
+// sameServer finds a node that says "already yours" to a holder it cannot have seen before.
+func (a *attempt) sameServer() error {
+	answers, _ := a.ballot.snapshot()
+	for i, ans := range answers {
+		if ans.err == nil && ans.reply.Status == script.Already {
+			a.c.log.Error("two addresses are one server", "name", a.claim.name, "node", a.c.nodes[i].name)
+			return ErrSameServer
+		}
+	}
+	return nil
+}
+
+// fail makes the verdict of an attempt, from the votes that are in.
+func (a *attempt) fail(classes ...error) *verdict {
+	v := &verdict{classes: classes, votes: a.ballot.votes()}
+	permanent := 0
+	for _, vote := range v.votes {
+		if vote.Outcome == Granted {
+			v.got++
+		}
+		if node.Permanent(vote.Err) {
+			permanent++
+		}
+		v.roundTrip = max(v.roundTrip, vote.Elapsed)
+	}
+	v.hopeless = permanent > len(v.votes)-a.c.need
+	return v
+}
+
+// cancelled is the verdict when the caller's context ended. It matches that context's error and cause only: whether
+// the lock could have been had, nobody knows.
+func (a *attempt) cancelled() *verdict {
+	return a.fail(contextErrors(a.ctx)...)
+}
+
+// contextErrors returns a finished context's error, and its cause if that is another one.
+func contextErrors(ctx context.Context) []error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || cause == err { //nolint:errorlint // whether they are one and the same
+		return []error{err}
+	}
+	return []error{err, cause}
+}

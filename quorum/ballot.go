@@ -1,0 +1,130 @@
+package quorum
+
+import "sync"
+
+// A ballot gathers the nodes' answers to one question that was put to all of them.
+//
+// It outlives the decision: stragglers are never cancelled, and what they say still matters (to a rollback, to the
+// healing of a lease).
+type ballot struct {
+	// changed receives after every answer; it has room for one.
+	changed chan struct{}
+
+	mu       sync.Mutex
+	answers  []answer
+	in       []bool
+	waiting  int
+	complete func() // called once when the last answer is in; nil if nobody asked
+}
+
+func newBallot(nodes []*voter) *ballot {
+	b := &ballot{
+		changed: make(chan struct{}, 1),
+		answers: make([]answer, len(nodes)),
+		in:      make([]bool, len(nodes)),
+		waiting: len(nodes),
+	}
+	for i, n := range nodes {
+		b.answers[i].vote.Node = n.name
+	}
+	return b
+}
+
+// put takes in the answer of node i.
+func (b *ballot) put(i int, a answer) {
+	b.mu.Lock()
+	if !b.in[i] {
+		b.in[i] = true
+		b.waiting--
+	}
+	b.answers[i] = a
+	var complete func()
+	if b.waiting == 0 {
+		complete, b.complete = b.complete, nil
+	}
+	b.mu.Unlock()
+
+	select {
+	case b.changed <- struct{}{}:
+	default: // whoever waits will look at everything anyway
+	}
+	if complete != nil {
+		complete()
+	}
+}
+
+// reopen takes back the answer of node i, which is asked again.
+func (b *ballot) reopen(i int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.in[i] {
+		b.in[i] = false
+		b.waiting++
+		b.answers[i] = answer{vote: Vote{Node: b.answers[i].vote.Node}}
+	}
+}
+
+// whenComplete calls f once all answers are in, at once if they are.
+func (b *ballot) whenComplete(f func()) {
+	b.mu.Lock()
+	if b.waiting > 0 {
+		b.complete = f
+		b.mu.Unlock()
+		return
+	}
+	b.mu.Unlock()
+	f()
+}
+
+// snapshot returns the answers so far; one that is not in has the outcome Unknown and no error.
+func (b *ballot) snapshot() (answers []answer, waiting int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]answer(nil), b.answers...), b.waiting
+}
+
+// votes returns the votes so far.
+func (b *ballot) votes() []Vote {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	votes := make([]Vote, len(b.answers))
+	for i, a := range b.answers {
+		votes[i] = a.vote
+	}
+	return votes
+}
+
+// count counts the votes so far.
+func (b *ballot) count() tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := tally{waiting: b.waiting}
+	for i, a := range b.answers {
+		if !b.in[i] {
+			continue
+		}
+		switch a.vote.Outcome {
+		case Granted:
+			t.granted++
+		case Held:
+			t.held++
+		case Failed:
+			t.failed++
+		case Unknown:
+			t.unknown++
+		}
+	}
+	return t
+}
+
+// tally counts votes.
+type tally struct{ granted, held, failed, unknown, waiting int }
+
+// possible tells whether a quorum can still be granted.
+func (t tally) possible(need int) bool { return t.granted+t.waiting >= need }
+
+// blind tells whether so many nodes failed that no quorum of answers can exist.
+func (t tally) blind(n, need int) bool { return t.failed+t.unknown > n-need }
+
+// majority is the smallest number of n nodes of which two such sets always share one.
+func majority(n int) int { return n/2 + 1 }

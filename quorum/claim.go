@@ -1,0 +1,55 @@
+package quorum
+
+import "github.com/redquorum/redquorum/script"
+
+// A claim is one holder's requests for one lock on all nodes.
+//
+// Every attempt at a first hold is a new claim with a holder that was never used before. With one holder for several
+// attempts, the overtaken rollback of the first would delete the grant of the second.
+type claim struct {
+	c      *Coordinator
+	name   string
+	holder string
+	lanes  []*lane
+}
+
+func (c *Coordinator) newClaim(name string) *claim {
+	cl := &claim{c: c, name: name, holder: c.newHolder(), lanes: make([]*lane, len(c.nodes))}
+	for i, n := range c.nodes {
+		cl.lanes[i] = &lane{c: c, node: n}
+	}
+	return cl
+}
+
+// putAll sends the same request to all nodes. All leave at once, and none waits for another.
+func (cl *claim) putAll(b *ballot, e errand) {
+	for i, l := range cl.lanes {
+		to := e
+		to.done = func(a answer) { b.put(i, a) }
+		l.put(&to)
+	}
+}
+
+// withdraw takes a failed attempt back on every node that granted it or may yet. It does not wait.
+func (cl *claim) withdraw(t terms) {
+	cl.leave(t, script.RolledBack, 0, func(int, answer) {})
+}
+
+// leave says farewell on all nodes.
+func (cl *claim) leave(t terms, payload string, token int64, done func(int, answer)) {
+	req := script.Release{Name: cl.name, Holder: cl.holder, Payload: payload, Token: token, TTL: t.ttl}
+	now := cl.c.clock.Now()
+	for i, l := range cl.lanes {
+		l.farewell(req, now, func(a answer) { done(i, a) })
+	}
+}
+
+// whole tells whether every node has the holder and at least this token, by its last answer.
+func (cl *claim) whole(token int64) bool {
+	for _, l := range cl.lanes {
+		if !l.has(token) {
+			return false
+		}
+	}
+	return true
+}

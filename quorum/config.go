@@ -1,0 +1,101 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+)
+
+// Defaults of [Config].
+const (
+	DefaultTTL         = 30 * time.Second
+	DefaultDriftFactor = 0.01
+
+	minNodeTimeout = 20 * time.Millisecond
+	maxNodeTimeout = 500 * time.Millisecond
+)
+
+// Config is how a coordinator works. The zero value of each field means its default.
+type Config struct {
+	// TTL is what the nodes are told, and so how long a lock outlives a holder that died. The watchdog renews every
+	// third of it. Whole milliseconds; default 30 s.
+	TTL time.Duration
+
+	// NodeTimeout is how long one node has for one operation, its connection included. Longer than the slowest link's
+	// round trip, much shorter than TTL. Default TTL/20, but at least 20 ms and at most 500 ms.
+	NodeTimeout time.Duration
+
+	// DriftFactor is by how much two clocks may run apart, as a part of the time that passes: in (0,1), default 0.01.
+	// A lease is believed until start + TTL - drift, where drift = TTL × DriftFactor + 2 ms + the clock's own
+	// uncertainty.
+	DriftFactor float64
+
+	// MaxHold ends a watched lease, with ErrLost, no later than this after its grant; it is for work that must not go
+	// on for ever because its process hangs in a loop. Default 0: no limit. Leases with a lease time of their own are
+	// not affected.
+	MaxHold time.Duration
+
+	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent.
+	Logger *slog.Logger
+
+	// Clock measures time. Default nil: clock.System(), which goes on during a suspend. It is for tests.
+	Clock clock.Clock
+}
+
+// Validate reports the first field whose value breaks a rule, with the value and the rule.
+func (c Config) Validate() error {
+	switch {
+	case c.TTL < 0:
+		return fmt.Errorf("redquorum: TTL %v is negative: want more than 0, or 0 for %v", c.TTL, DefaultTTL)
+	case c.TTL > 0 && c.TTL < time.Millisecond:
+		return fmt.Errorf("redquorum: TTL %v is under 1ms, the finest that Redis knows", c.TTL)
+	case c.NodeTimeout < 0:
+		return fmt.Errorf("redquorum: NodeTimeout %v is negative: want more than 0, or 0 for TTL/20", c.NodeTimeout)
+	case c.NodeTimeout > 0 && c.NodeTimeout < time.Millisecond:
+		return fmt.Errorf("redquorum: NodeTimeout %v is under 1ms: no node answers reliably in that time", c.NodeTimeout)
+	case c.DriftFactor != 0 && !(c.DriftFactor > 0 && c.DriftFactor < 1): // NaN too
+		return fmt.Errorf("redquorum: DriftFactor %v is outside (0,1); 0 means %v", c.DriftFactor, DefaultDriftFactor)
+	case c.MaxHold < 0:
+		return fmt.Errorf("redquorum: MaxHold %v is negative: want more than 0, or 0 for no limit", c.MaxHold)
+	}
+	c = c.withDefaults()
+	drift := clock.Drift(c.TTL, c.DriftFactor, c.Clock.Uncertainty())
+	if least := c.TTL/3 + 2*c.NodeTimeout + drift; c.TTL < least {
+		return fmt.Errorf("redquorum: TTL %v is too small for drift %v and NodeTimeout %v: a renewal starts after "+
+			"TTL/3 and must be able to fail once and succeed before the lease ends, which takes %v",
+			c.TTL, drift, c.NodeTimeout, least)
+	}
+	return nil
+}
+
+// withDefaults fills in the defaults.
+func (c Config) withDefaults() Config {
+	if c.TTL == 0 {
+		c.TTL = DefaultTTL
+	}
+	c.TTL = c.TTL.Truncate(time.Millisecond)
+	if c.NodeTimeout == 0 {
+		c.NodeTimeout = min(max(c.TTL/20, minNodeTimeout), maxNodeTimeout)
+	}
+	if c.DriftFactor == 0 {
+		c.DriftFactor = DefaultDriftFactor
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	return c
+}
+
+// validateName refuses a name that is no name.
+func validateName(name string) error {
+	if name == "" {
+		return errors.New("redquorum: the lock's name is empty: want at least one byte")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package quorum
+
+import "context"
+
+// Context returns a copy of parent that is also cancelled, with cause ErrLost or ErrReleased, when the lease ends. Like
+// the lease, it reads the clock whenever it is asked: after a suspend it is done before any timer could say so.
+//
+// It carries the lease: acquiring the same name under it, with the same coordinator, adds a hold instead of waiting.
+// So goroutines that share it share the hold and do NOT exclude each other; give those that must a context without the
+// lease, by [WithoutLease].
+func (l *Lease) Context(parent context.Context) context.Context {
+	inner, cancel := context.WithCancelCause(parent)
+	ctx := &leaseContext{Context: inner, lease: l}
+	l.hold.mu.Lock()
+	if err := l.err; err != nil {
+		l.hold.mu.Unlock()
+		cancel(err)
+		return ctx
+	}
+	if l.contexts == nil {
+		l.contexts = make(map[*leaseContext]func(error))
+	}
+	l.contexts[ctx] = cancel
+	l.hold.mu.Unlock()
+	// A context whose parent ended first must not stay with the lease.
+	context.AfterFunc(inner, func() {
+		l.hold.mu.Lock()
+		defer l.hold.mu.Unlock()
+		delete(l.contexts, ctx)
+	})
+	return ctx
+}
+
+// leaseContext is a context that ends with a lease. It wraps a cancelCtx of package context and has the same Done
+// channel, so contexts derived from it need no goroutine.
+type leaseContext struct {
+	context.Context
+	lease *Lease
+}
+
+// Done looks at the clock first, and so ends the context if the lease is over.
+func (c *leaseContext) Done() <-chan struct{} {
+	_ = c.lease.hold.check()
+	return c.Context.Done()
+}
+
+// Err looks at the clock first.
+func (c *leaseContext) Err() error {
+	_ = c.lease.hold.check()
+	return c.Context.Err()
+}
+
+// heldKey is the key under which a context carries the hold of a name.
+type heldKey struct {
+	c    *Coordinator
+	name string
+}
+
+// Value answers for the lease's own name. It looks at the clock too, because that is the way context.Cause asks.
+func (c *leaseContext) Value(key any) any {
+	_ = c.lease.hold.check()
+	if k, ok := key.(heldKey); ok && k == (heldKey{c.lease.hold.c, c.lease.hold.name}) {
+		return c.lease.hold
+	}
+	return c.Context.Value(key)
+}
+
+// WithoutLease returns a copy of ctx that carries no lease: an acquire under it is one by a stranger, who waits. It is
+// still cancelled with ctx.
+func WithoutLease(ctx context.Context) context.Context { return strangerContext{ctx} }
+
+type strangerContext struct{ context.Context }
+
+func (c strangerContext) Value(key any) any {
+	if _, ok := key.(heldKey); ok {
+		return nil
+	}
+	return c.Context.Value(key)
+}
+
+// heldIn returns the live hold of a name that a context carries; nil if there is none.
+func (c *Coordinator) heldIn(ctx context.Context, name string) *hold {
+	h, _ := ctx.Value(heldKey{c, name}).(*hold)
+	if h == nil || h.check() != nil {
+		return nil
+	}
+	return h
+}

@@ -1,0 +1,226 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/renew"
+)
+
+// A Coordinator takes locks across a fixed set of nodes. One per process is enough; it is safe for concurrent use.
+type Coordinator struct {
+	cfg   Config
+	nodes []*voter
+	need  int // the quorum
+	clock clock.Clock
+	log   *slog.Logger
+
+	id      string // of this client; with a number it makes a holder
+	holders atomic.Uint64
+
+	watchdog   *renew.Watchdog
+	background errgroup.Group // lanes: requests under way and what they leave to do
+	lines      lines
+
+	closing  chan struct{} // closed when Close begins: nobody waits any longer
+	stopping chan struct{} // closed when nothing is repeated any longer
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup // calls under way that may start background work
+	holds  map[*hold]struct{}
+	ended  chan struct{} // closed when Close has finished
+}
+
+// voter is a node of a coordinator.
+type voter struct {
+	*node.Node
+	name string
+}
+
+// Open returns a coordinator for the nodes at the given URLs (see [node.Open]). Like sql.Open it validates and does no
+// I/O; see [Coordinator.Ping].
+func Open(cfg Config, urls ...string) (*Coordinator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	nodes := make([]*node.Node, 0, len(urls))
+	fail := func(err error) (*Coordinator, error) {
+		for _, n := range nodes {
+			_ = n.Close() // never used
+		}
+		return nil, err
+	}
+	for i, url := range urls {
+		n, err := node.Open(url, node.WithClock(cfg.Clock))
+		if err != nil {
+			return fail(fmt.Errorf("redquorum: node %d of %d: %w", i+1, len(urls), err))
+		}
+		nodes = append(nodes, n)
+	}
+	c, err := New(nodes, cfg)
+	if err != nil {
+		return fail(err)
+	}
+	return c, nil
+}
+
+// New returns a coordinator for nodes that the caller has made. It owns them from then on: Close closes them. They
+// must be independent masters, each at an address of its own, and an odd number of them is best: an even one needs the
+// same quorum as one more and bears no more failures than one less.
+func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	if err := validateNodes(nodes, cfg.Clock); err != nil {
+		return nil, err
+	}
+	c := &Coordinator{
+		cfg:      cfg,
+		need:     majority(len(nodes)),
+		clock:    cfg.Clock,
+		log:      cfg.Logger,
+		id:       uuid.NewString(),
+		watchdog: renew.NewWatchdog(cfg.Clock),
+		closing:  make(chan struct{}),
+		stopping: make(chan struct{}),
+		holds:    make(map[*hold]struct{}),
+		ended:    make(chan struct{}),
+	}
+	for _, n := range nodes {
+		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name()})
+	}
+	return c, nil
+}
+
+// validateNodes refuses a set of nodes that is none.
+func validateNodes(nodes []*node.Node, clk clock.Clock) error {
+	if len(nodes) == 0 {
+		return errors.New("redquorum: no nodes: want at least one address")
+	}
+	seen := make(map[string]int)
+	for i, n := range nodes {
+		if n == nil {
+			return fmt.Errorf("redquorum: node %d of %d is nil", i+1, len(nodes))
+		}
+		if first, twice := seen[n.Address()]; twice {
+			return fmt.Errorf("redquorum: nodes %d and %d have the same address %s: every node must be a server of its own",
+				first+1, i+1, n.Address())
+		}
+		seen[n.Address()] = i
+		if n.Clock() != clk {
+			return fmt.Errorf("redquorum: node %s measures time on another clock than Config.Clock: want the same one", n.Name())
+		}
+	}
+	return nil
+}
+
+// newHolder returns a holder that was never used before.
+func (c *Coordinator) newHolder() string {
+	return c.id + ":" + strconv.FormatUint(c.holders.Add(1), 10)
+}
+
+// enter begins a call that may start background work. It fails once the coordinator is closed.
+func (c *Coordinator) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.calls.Add(1)
+	return nil
+}
+
+// leave ends a call that enter began.
+func (c *Coordinator) leave() { c.calls.Done() }
+
+// rest waits for d, or returns false if nothing is repeated any longer.
+func (c *Coordinator) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.stopping:
+		return false
+	}
+}
+
+// Close ends every lease, with ErrReleased, frees on the nodes what was held, ends every wait with ErrClosed, closes
+// the nodes and joins every goroutine. It takes at most twice the node timeout; what a node did not confirm by then
+// runs out with its TTL. It is idempotent: later calls wait for the first.
+func (c *Coordinator) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		<-c.ended
+		return nil
+	}
+	c.closed = true
+	close(c.closing)
+	var holds []*hold
+	for h := range c.holds {
+		holds = append(holds, h)
+	}
+	c.mu.Unlock()
+
+	// A request that is under way has one node timeout left, and the release behind it has another.
+	stop := time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })
+	for _, h := range holds {
+		h.conclude(ErrReleased)
+		h.depart()
+	}
+	c.calls.Wait()
+	c.watchdog.Close()
+	_ = c.background.Wait() // lanes return no error
+	if stop.Stop() {
+		close(c.stopping)
+	}
+
+	var errs []error
+	for _, n := range c.nodes {
+		errs = append(errs, n.Close())
+	}
+	close(c.ended)
+	return errors.Join(errs...)
+}
+
+// live registers a hold, so that Close finds it. It fails once the coordinator is closed.
+func (c *Coordinator) live(h *hold) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.holds[h] = struct{}{}
+	return true
+}
+
+// forget takes a hold that has ended off the register.
+func (c *Coordinator) forget(h *hold) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.holds, h)
+}
+
+// A Locker is what takes locks: a *Coordinator, or what stands in for one in a test.
+type Locker interface {
+	Acquire(ctx context.Context, name string, opts ...Option) (*Lease, error)
+	TryAcquire(ctx context.Context, name string, opts ...Option) (*Lease, error)
+	Do(ctx context.Context, name string, fn func(ctx context.Context) error, opts ...Option) error
+}
+
+var _ Locker = (*Coordinator)(nil)

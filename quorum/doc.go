@@ -1,0 +1,36 @@
+// Package quorum takes locks across N independent Redis masters.
+//
+// A [Coordinator] sends each acquire, renew and release to all nodes at once and counts: a lock is held while a quorum
+// of ⌊N/2⌋+1 configured nodes has it, inside a validity window that allows for clocks that run apart. What it could not
+// win it takes back. Up to N - quorum nodes may be down, hang, or be restarted empty one after another, without two
+// clients holding one lock.
+//
+// # What is guaranteed
+//
+//   - Mutual exclusion: as long as clocks run apart by less than the drift factor, and no more than N - quorum nodes
+//     forget a lock within one TTL, no two leases of one name are valid at the same time.
+//   - Fencing: every lease has a token that is greater than those of all earlier holders of its name. A resource that
+//     compares tokens is never written by an older holder, even when the first guarantee is broken by a pause or a
+//     clock.
+//   - A lease ends for its holder before it ends on any node: [Lease.Done] is closed, its context cancelled, and Err
+//     and Remaining read a clock that goes on during a suspend.
+//   - A request that was given up cannot take effect later; what an attempt left behind is taken back, even on a node
+//     that hangs until then.
+//   - A node that hangs costs a healthy majority nothing.
+//   - Close joins every goroutine.
+//
+// # What is not
+//
+//   - A process can be paused between looking at its lease and acting. Only the resource can catch that, by the token.
+//   - A node that is restarted without its data forgets the locks it had. One at a time is healed by the next renewal;
+//     more than N - quorum of them within a third of the TTL can break exclusion.
+//   - Losing all nodes at once loses the locks and the tokens.
+//   - Waiters of one process are served in order. Between processes there is no order.
+//
+// # Where to find what
+//
+// The rules of the protocol live in files named after them: attempt.go one try at a first hold, split.go several tries
+// at once, token.go fencing, farewell.go rollback and release, lane.go one holder's requests to one node, renewal.go
+// renewing and healing, nested.go reentrancy, context.go the lease in a context, line.go and wait.go waiting, force.go
+// force-release.
+package quorum

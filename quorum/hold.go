@@ -1,0 +1,191 @@
+package quorum
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/renew"
+	"github.com/redquorum/redquorum/script"
+)
+
+// A hold is a lock that is held: what all the handles (leases) of one holder share.
+type hold struct {
+	*claim
+	terms
+	token   int64
+	cadence renew.Cadence
+
+	// turn is taken by whoever changes the state on the nodes, one at a time: a renewal and a nested hold that
+	// overlapped would each tell the nodes a count that the other does not know.
+	turn chan struct{}
+	// over is closed when the lease has ended.
+	over chan struct{}
+	// The farewell is said once, by whoever ends the lease or by Close.
+	departure sync.Once
+	departed  *ballot
+
+	mu      sync.Mutex
+	handles map[*Lease]struct{}
+	start   clock.Instant // of the last successful request
+	end     clock.Instant // of the lease: what may be believed
+	limit   clock.Instant // MaxHold; zero if there is none
+	err     error         // why the lease has ended; nil while it lives
+	watch   *renew.Watch
+	misses  int // rounds in a row that did not reach every node
+}
+
+// newHold makes a won attempt a hold under watch, and returns its first handle. It fails once the coordinator is
+// closed.
+func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
+	h := &hold{
+		claim:    a.claim,
+		terms:    a.terms,
+		token:    a.token,
+		cadence:  renew.Cadence{TTL: a.terms.ttl, NodeTimeout: c.cfg.NodeTimeout},
+		turn:     make(chan struct{}, 1),
+		over:     make(chan struct{}),
+		departed: newBallot(c.nodes),
+		handles:  make(map[*Lease]struct{}),
+		start:    a.start,
+		end:      a.end(),
+	}
+	if h.watched && c.cfg.MaxHold > 0 {
+		h.limit = a.start.Add(c.cfg.MaxHold)
+		h.end = clock.Earlier(h.end, h.limit)
+	}
+	l := &Lease{hold: h, done: make(chan struct{})}
+	h.handles[l] = struct{}{}
+	if !c.live(h) {
+		return nil, false
+	}
+	h.mu.Lock()
+	if h.err == nil { // Close may have come first
+		h.watch = c.watchdog.Watch(h, h.renewal(), h.end)
+	}
+	h.mu.Unlock()
+	a.ballot.whenComplete(h.heal)
+	return l, true
+}
+
+// renewal is when the watchdog renews the lease, if all is well; zero if never.
+func (h *hold) renewal() clock.Instant {
+	if !h.watched {
+		return clock.Instant{}
+	}
+	return h.cadence.Next(h.start)
+}
+
+// handle adds a handle. The caller has told the nodes the new count, or is about to.
+func (h *hold) handle() (*Lease, error) {
+	l := &Lease{hold: h, done: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return nil, h.err
+	}
+	h.handles[l] = struct{}{}
+	return l, nil
+}
+
+// count is the hold count.
+func (h *hold) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.handles)
+}
+
+// check returns why the lease has ended; nil while it lives. It reads the clock: a process that was suspended learns
+// the truth here, before the watchdog has had a chance to run.
+func (h *hold) check() error {
+	h.mu.Lock()
+	err, end := h.err, h.end
+	h.mu.Unlock()
+	if err == nil && !h.c.clock.Now().Before(end) {
+		h.Expire()
+		h.mu.Lock()
+		err = h.err
+		h.mu.Unlock()
+	}
+	return err
+}
+
+// Expire ends the lease because its end has come, unless it has been moved meanwhile. The watchdog calls it.
+func (h *hold) Expire() {
+	h.mu.Lock()
+	over := h.err == nil && !h.c.clock.Now().Before(h.end)
+	limited := !h.limit.IsZero() && h.end == h.limit
+	h.mu.Unlock()
+	if over {
+		why := "it could not be renewed in time"
+		switch {
+		case limited:
+			why = "MaxHold is over"
+		case !h.watched:
+			why = "the lease time is over"
+		}
+		h.lose(why)
+	}
+}
+
+// lose ends the lease with ErrLost.
+func (h *hold) lose(why string) {
+	if h.finish(ErrLost) != nil {
+		h.c.log.Warn("lease lost", "name", h.name, "holder", h.holder, "token", h.token, "why", why)
+	}
+}
+
+// finish ends the lease and tells every node that it is over. It returns the nodes' answers as they come in; nil if
+// the lease had ended before.
+func (h *hold) finish(cause error) *ballot {
+	if !h.conclude(cause) {
+		return nil
+	}
+	// A coordinator that is being closed says the farewell itself.
+	if h.c.enter() == nil {
+		defer h.c.leave()
+		h.depart()
+		h.c.forget(h)
+	}
+	return h.departed
+}
+
+// conclude ends the lease, once, and tells those who wait for it.
+func (h *hold) conclude(cause error) bool {
+	h.mu.Lock()
+	if h.err != nil {
+		h.mu.Unlock()
+		return false
+	}
+	h.err = cause
+	close(h.over)
+	if h.watch != nil {
+		h.watch.Stop()
+	}
+	var cancels []func(error)
+	for l := range h.handles {
+		cancels = append(cancels, l.close(cause)...)
+	}
+	h.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(cause)
+	}
+	return true
+}
+
+// depart says farewell on every node, once.
+func (h *hold) depart() {
+	h.departure.Do(func() {
+		h.leave(h.terms, script.Free, h.token, h.departed.put)
+	})
+}
+
+// remaining is what may still be believed.
+func (h *hold) remaining() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return 0
+	}
+	return max(0, h.end.Sub(h.c.clock.Now()))
+}

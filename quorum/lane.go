@@ -1,0 +1,167 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/script"
+)
+
+// A lane carries the requests of one holder to one node: one at a time, the newest state last.
+//
+// Two requests of a holder that overtake each other on their way would leave the older state behind. And since a
+// request tells a state and not a change, one that waits is simply replaced by a newer one; a node that hangs makes
+// no queue.
+type lane struct {
+	c    *Coordinator
+	node *voter
+
+	mu   sync.Mutex
+	busy bool
+	next *errand
+	over bool // the release was put: nothing comes after it
+
+	// present: the holder may have the lock on this node. horizon: the last moment, on the node's clock, of a request
+	// that was sent and not answered; until then it may still make the holder present.
+	present bool
+	horizon int64
+	// fence is the highest token the node is known to store.
+	fence int64
+	// keyEnd is when the key runs out on the node at the earliest, by the last request that set it.
+	keyEnd clock.Instant
+	// last is the node's last word.
+	last Vote
+}
+
+// An errand is one request to one node.
+type errand struct {
+	req script.Request
+	// until is when the request must have taken effect, besides within the node timeout; zero means no more than that.
+	until clock.Instant
+	// begun is when the operation started, for Vote.Elapsed.
+	begun clock.Instant
+	// done takes the answer. It is called exactly once.
+	done func(answer)
+	// farewell: the last errand of the lane, repeated until the node confirms that nothing is left.
+	farewell bool
+	ttl      time.Duration
+}
+
+// errSuperseded is a request that gave way to a newer one before it was sent.
+var errSuperseded = errors.New("superseded by a newer request")
+
+// put sends an errand as soon as the one under way is back or given up, in place of any that waits.
+func (l *lane) put(e *errand) {
+	l.mu.Lock()
+	var dropped *errand
+	switch {
+	case l.over:
+		dropped = e
+	case l.busy:
+		dropped, l.next = l.next, e
+	default:
+		l.busy = true
+		l.c.background.Go(func() error { l.run(e); return nil })
+	}
+	l.over = l.over || e.farewell
+	l.mu.Unlock()
+	if dropped != nil {
+		dropped.done(judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
+	}
+}
+
+func (l *lane) run(e *errand) {
+	for e != nil {
+		if e.farewell {
+			l.bid(e)
+		} else {
+			a := l.send(e)
+			l.learn(e, a)
+			e.done(a)
+		}
+		l.mu.Lock()
+		e, l.next = l.next, nil
+		l.busy = e != nil
+		l.mu.Unlock()
+	}
+}
+
+// send runs one request within the node timeout.
+func (l *lane) send(e *errand) answer {
+	now := l.c.clock.Now()
+	until := now.Add(l.c.cfg.NodeTimeout)
+	if !e.until.IsZero() {
+		until = clock.Earlier(until, e.until)
+	}
+	budget := until.Sub(now)
+	if budget <= 0 {
+		return judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errTooLate}, 0)
+	}
+	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
+	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	defer cancel()
+	reply, err := l.node.Run(ctx, e.req, until)
+	return judge(l.node.name, reply, err, l.c.clock.Now().Sub(e.begun))
+}
+
+// learn keeps what an answer tells about the node.
+func (l *lane) learn(e *errand, a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = a.vote
+	if a.err != nil {
+		if node.Sent(a.err) {
+			l.present = true
+			// A release that arrives late does no harm: nothing of this holder comes after it.
+			var sent *node.Error
+			if errors.As(a.err, &sent) && !e.farewell {
+				l.horizon = max(l.horizon, sent.Last)
+			}
+		}
+		return
+	}
+	switch a.reply.Status {
+	case script.Granted, script.Already, script.Renewed, script.Restored:
+		l.suspect(a.reply)
+		l.present = true
+		l.fence = max(l.fence, a.reply.Fence)
+		l.keyEnd = e.begun.Add(e.ttl)
+	case script.Raised:
+		l.fence = max(l.fence, a.reply.Fence)
+	case script.Held, script.Absent, script.Released, script.Revoked:
+		// Not there now; but a request that is still on its way may yet arrive.
+		l.present = a.reply.Now <= l.horizon
+		l.fence = max(l.fence, a.reply.Fence)
+	case script.Expired, script.Exhausted, script.Probed:
+	}
+}
+
+// suspect reports a key that had less time left than we had told the node. It is called with l.mu held.
+func (l *lane) suspect(renewed script.Reply) {
+	if renewed.Status != script.Renewed || renewed.TTL < 0 || l.keyEnd.IsZero() {
+		return
+	}
+	due := l.keyEnd.Sub(l.c.clock.Now())
+	if slack := l.c.drift(due) + l.c.cfg.NodeTimeout; renewed.TTL < due-slack {
+		l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
+			"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
+	}
+}
+
+// state tells whether the holder may be present on the node, and what token the node is known to store.
+func (l *lane) state() (present bool, fence int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.present, l.fence
+}
+
+// has tells whether the node confirmed the holder and at least this token when it was last asked.
+func (l *lane) has(token int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.present && l.last.Outcome == Granted && l.fence >= token
+}

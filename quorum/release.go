@@ -1,0 +1,72 @@
+package quorum
+
+import "context"
+
+// Release gives this handle's hold back. The lock itself is released with the last handle.
+//
+// Release always sends, whatever its ctx; ctx only bounds how long it waits. It returns nil once a quorum of nodes
+// confirmed that the holder is gone, and goes on in the background until the others have, or the TTL has passed. It
+// returns ErrLost if the lease had ended before, ErrReleased if the handle was released before, and a *QuorumError
+// (ErrNoQuorum, or ctx's error) if no quorum confirmed: the holder may then be on some nodes until its TTL runs out,
+// and will not be restored.
+func (l *Lease) Release(ctx context.Context) error {
+	h := l.hold
+	if err := h.check(); err != nil {
+		return l.Err()
+	}
+	if err := h.c.enter(); err != nil {
+		return ErrReleased // Close releases
+	}
+	defer h.c.leave()
+
+	last, err := l.giveBack()
+	if err != nil {
+		return err
+	}
+	if !last {
+		return h.shrink(ctx)
+	}
+	b := h.finish(ErrReleased)
+	if b == nil {
+		return h.check() // it was lost just now
+	}
+	return h.c.gone(ctx, "release", h.name, b)
+}
+
+// giveBack ends this handle, unless it is the last one: that one ends with the hold.
+func (l *Lease) giveBack() (last bool, err error) {
+	h := l.hold
+	h.mu.Lock()
+	if l.err != nil {
+		defer h.mu.Unlock()
+		return false, l.err
+	}
+	if len(h.handles) == 1 {
+		h.mu.Unlock()
+		return true, nil
+	}
+	cancels := l.close(ErrReleased)
+	h.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(ErrReleased)
+	}
+	return false, nil
+}
+
+// gone waits until a quorum of nodes has confirmed that the holder is not there.
+func (c *Coordinator) gone(ctx context.Context, op, name string, b *ballot) error {
+	for {
+		t := b.count()
+		switch {
+		case t.granted+t.held >= c.need: // held by another is gone, too
+			return nil
+		case t.failed+t.unknown > len(c.nodes)-c.need:
+			return c.failure(op, name, b, ErrNoQuorum)
+		}
+		select {
+		case <-b.changed:
+		case <-ctx.Done():
+			return c.failure(op, name, b, contextErrors(ctx)...)
+		}
+	}
+}

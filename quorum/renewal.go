@@ -1,0 +1,160 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/script"
+)
+
+// Renew is called by the watchdog when a renewal is due, or when a node was missed.
+func (h *hold) Renew() {
+	if h.c.enter() != nil {
+		return
+	}
+	h.c.background.Go(func() error {
+		defer h.c.leave()
+		select {
+		case h.turn <- struct{}{}:
+		default:
+			// Somebody is telling the nodes the state already, and sets the next renewal afterwards.
+			return nil
+		}
+		defer func() { <-h.turn }()
+		if err := h.round(context.Background(), "renew", h.count(), h.watched); err != nil && !errors.Is(err, ErrReleased) {
+			h.c.log.Warn("renewal failed", "name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
+		}
+		return nil
+	})
+}
+
+// round tells every node the state of the hold: its holder, a count, a TTL, its token. It restores the lock where it is
+// missing. If it extends the lease, the new validity counts from before the first send. The caller has the turn.
+//
+// A round counts only if a quorum answers before the old end: with an answer that comes later, nobody knows whether
+// somebody else had the lock in between. So no request may take effect after the old end either.
+func (h *hold) round(ctx context.Context, op string, count int, extend bool) error {
+	h.mu.Lock()
+	err, end, start := h.err, h.end, h.start
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	now := h.c.clock.Now()
+	ttl := h.ttl
+	if !extend {
+		// What a node is told that missed the lease: as much as the key has left elsewhere.
+		ttl = start.Add(h.ttl).Sub(now).Truncate(time.Millisecond)
+	}
+	if ttl < time.Millisecond || !now.Before(end) {
+		if err := h.check(); err != nil {
+			return err
+		}
+		return h.c.noAnswer(op, h.name, ErrNoQuorum)
+	}
+
+	b := newBallot(h.c.nodes)
+	h.putAll(b, errand{
+		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.token},
+		until: end, begun: now, ttl: ttl,
+	})
+	defer b.whenComplete(func() {
+		h.verify(b)
+		h.heal()
+	})
+	for {
+		t := b.count()
+		switch {
+		case t.granted >= h.c.need:
+			return h.extended(now, extend)
+		case t.held > len(h.c.nodes)-h.c.need:
+			// No quorum can be ours any more.
+			h.lose(outvoted)
+			return h.check()
+		case !t.possible(h.c.need):
+			return h.c.failure(op, h.name, b, ErrNoQuorum)
+		}
+		select {
+		case <-b.changed:
+		case <-ctx.Done():
+			return h.c.failure(op, h.name, b, contextErrors(ctx)...)
+		case <-h.over:
+			return h.check()
+		}
+	}
+}
+
+// extended takes in that a quorum answered a round which started at start.
+func (h *hold) extended(start clock.Instant, extend bool) error {
+	h.mu.Lock()
+	inTime := h.err == nil && h.c.clock.Now().Before(h.end)
+	if inTime && extend {
+		end := clock.Validity(start, h.ttl, h.c.drift(h.ttl))
+		if !h.limit.IsZero() {
+			end = clock.Earlier(end, h.limit)
+		}
+		if end.After(h.end) {
+			h.start, h.end = start, end
+		}
+		h.watch.Set(h.renewal(), h.end)
+	}
+	h.mu.Unlock()
+	if !inTime {
+		return h.check()
+	}
+	return nil
+}
+
+// heal arranges that nodes which missed the lease, lost it, or store a lower token are asked again soon: a bare
+// majority should not stand alone until the next regular renewal. It is called when all nodes have answered.
+func (h *hold) heal() {
+	whole := h.whole(h.token)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return
+	}
+	if whole {
+		h.misses = 0
+	} else {
+		h.misses++
+	}
+	now, next := h.c.clock.Now(), h.renewal()
+	soon := h.cadence.Again(now, max(1, h.misses))
+	overdue := !next.IsZero() && !next.After(now) // the round that was due has failed
+	if overdue || !whole && (next.IsZero() || soon.Before(next)) {
+		next = soon
+	}
+	h.watch.Set(next, h.end)
+}
+
+// verify ends a lease that has lost more nodes than a quorum can spare, where only the answers after the decision show
+// it.
+func (h *hold) verify(b *ballot) {
+	if b.count().held > len(h.c.nodes)-h.c.need {
+		h.lose(outvoted)
+	}
+}
+
+// outvoted is why a lease ends at once.
+const outvoted = "other holders, or a force-release, on more than N - quorum nodes"
+
+// restate tells every node a count, without waiting for the answers.
+func (h *hold) restate(count int) {
+	h.mu.Lock()
+	end, left := h.end, h.start.Add(h.ttl)
+	h.mu.Unlock()
+	now := h.c.clock.Now()
+	ttl := left.Sub(now).Truncate(time.Millisecond)
+	if ttl < time.Millisecond {
+		return
+	}
+	b := newBallot(h.c.nodes)
+	h.putAll(b, errand{
+		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.token},
+		until: end, begun: now, ttl: ttl,
+	})
+	b.whenComplete(h.heal)
+}

@@ -1,0 +1,37 @@
+package quorum
+
+import (
+	"context"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/script"
+)
+
+// survey puts a question that belongs to no holder to all nodes. Every request runs to its own end; the ballot fills
+// as the answers come in.
+func (c *Coordinator) survey(req script.Request) *ballot {
+	b := newBallot(c.nodes)
+	begun := c.clock.Now()
+	for i, n := range c.nodes {
+		c.background.Go(func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
+			defer cancel()
+			reply, err := n.Run(ctx, req, clock.Instant{})
+			b.put(i, judge(n.name, reply, err, c.clock.Now().Sub(begun)))
+			return nil
+		})
+	}
+	return b
+}
+
+// all waits until every node has answered or had its time, or ctx ended.
+func (c *Coordinator) all(ctx context.Context, b *ballot) error {
+	for b.count().waiting > 0 {
+		select {
+		case <-b.changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

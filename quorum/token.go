@@ -1,0 +1,74 @@
+package quorum
+
+import "github.com/redquorum/redquorum/script"
+
+// Fencing tokens across a quorum.
+//
+// A fresh grant sets a node's fence to max(fence + 1, proposal), where all nodes are proposed the same number. The
+// token is the highest fence among the nodes that granted, and it is accepted once a quorum of nodes that are still
+// ours stores at least that much. Two quorums share a node, and there a later holder is granted more than what is
+// stored: so a later holder's token is always greater. Clocks decide only how often a second round is needed, and
+// bridge a counter that was lost.
+
+// agree finds the token. Normally all nodes were granted the proposal and nothing is sent; else the nodes that store
+// less are raised, once.
+func (a *attempt) agree() *verdict {
+	answers, _ := a.ballot.snapshot()
+	for _, ans := range answers {
+		if ans.vote.Outcome == Granted {
+			a.token = max(a.token, ans.reply.Fence)
+		}
+	}
+	if a.storing(answers) >= a.c.need {
+		return nil
+	}
+
+	raise := newBallot(a.c.nodes)
+	now := a.c.clock.Now()
+	for i, ans := range answers {
+		switch {
+		case ans.vote.Outcome == Granted && ans.reply.Fence >= a.token:
+			raise.put(i, ans)
+		case ans.vote.Outcome == Granted, ans.vote.Outcome == Unknown && ans.err == nil: // granted less, or not in yet
+			a.claim.lanes[i].put(&errand{
+				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.token, TTL: a.terms.ttl},
+				until: a.end(), begun: now, ttl: a.terms.ttl,
+				done: func(ans answer) {
+					if ans.err == nil && ans.reply.Status == script.Absent {
+						ans.vote.Outcome = Failed // no longer ours, whatever became of it
+					}
+					raise.put(i, ans)
+				},
+			})
+		default:
+			raise.put(i, ans)
+		}
+	}
+	for {
+		t := raise.count()
+		switch {
+		case t.granted >= a.c.need:
+			return nil
+		case !t.possible(a.c.need):
+			return a.fail(ErrNoQuorum)
+		}
+		select {
+		case <-raise.changed:
+		case <-a.ctx.Done():
+			return a.cancelled()
+		case <-a.c.closing:
+			return a.fail(ErrClosed)
+		}
+	}
+}
+
+// storing counts the nodes that granted and store the token.
+func (a *attempt) storing(answers []answer) int {
+	n := 0
+	for _, ans := range answers {
+		if ans.vote.Outcome == Granted && ans.reply.Fence >= a.token {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package quorum
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// wait stands in the line of a name until the lock is had, or the waiting is over.
+func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
+	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name), turn: make(chan struct{})}
+	defer w.line.leave(w)
+	w.line.queue(w)
+	if t.limited {
+		timer := time.NewTimer(t.wait)
+		defer timer.Stop()
+		w.expired = timer.C
+	}
+
+	if over := w.sleep(w.turn, 0); over != nil {
+		return nil, over
+	}
+	var last *verdict
+	for round := 0; ; round++ {
+		w.line.attempting()
+		lease, v := c.attempt(ctx, name, t)
+		if v == nil {
+			return lease, nil
+		}
+		w.line.attempted(v)
+		switch {
+		case ctx.Err() != nil || v.hopeless:
+			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
+		case v.split:
+			// A wake does not shorten this: it would bring the contenders back together.
+			if over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64)); over != nil {
+				return nil, over
+			}
+			continue
+		}
+		round = 0
+		if w.line.listen() {
+			// Subscribe, then try once more: what was announced before nobody heard.
+			w.confirmed()
+			continue
+		}
+		if over := w.sleep(w.line.wake, w.pause(v, last)); over != nil {
+			return nil, over
+		}
+		last = v
+	}
+}
+
+// waiter is one call of Acquire that waits.
+type waiter struct {
+	c       *Coordinator
+	ctx     context.Context
+	terms   terms
+	line    *line
+	turn    chan struct{}    // closed when the waiter is at the head of its line
+	expired <-chan time.Time // the wait time is over; nil if it is unlimited
+}
+
+// sleep waits for the signal, for d (0 means for ever), or for the end of the waiting, whose error it returns.
+func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
+	var timer <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		timer = t.C
+	}
+	var classes []error
+	select {
+	case <-signal:
+		return nil
+	case <-timer:
+		return nil
+	case <-w.expired:
+		classes = []error{w.line.class()}
+	case <-w.ctx.Done():
+		classes = contextErrors(w.ctx)
+	case <-w.c.closing:
+		classes = []error{ErrClosed}
+	}
+	// Whatever ends a wait carries every node's last word.
+	return w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
+}
+
+// confirmed waits until a quorum of nodes has confirmed the subscription, but not long: a node that hangs or does not
+// allow it must not keep us from trying.
+func (w *waiter) confirmed() {
+	deadline := time.NewTimer(w.c.cfg.NodeTimeout)
+	defer deadline.Stop()
+	for !w.line.heard() {
+		select {
+		case <-w.line.wake:
+		case <-deadline.C:
+			return
+		case <-w.ctx.Done():
+			return
+		case <-w.c.closing:
+			return
+		}
+	}
+}
+
+// Bounds of the poll. A wake is a hint that may be lost, and a name may become free without one (its TTL ran out, a
+// client that may not publish released it), so nobody sleeps longer than this.
+const (
+	pollHeld   = time.Second            // while others hold it
+	pollOutage = 250 * time.Millisecond // while too few nodes answer: at first, then twice as long
+)
+
+// pause is how long to sleep at most before the next attempt: until the TTLs that were seen allow a quorum, or the
+// poll is due. Jitter keeps the waiters of different processes apart.
+func (w *waiter) pause(v, last *verdict) time.Duration {
+	poll := pollHeld
+	if slices.Contains(v.classes, ErrNoQuorum) {
+		poll = pollOutage
+		if last != nil && slices.Contains(last.classes, ErrNoQuorum) {
+			poll = 2 * pollOutage
+		}
+	}
+	poll = poll/2 + rand.N(poll)
+	if free := retryAfter(v.votes, w.c.need); free > 0 {
+		return min(poll, free+rand.N(5*time.Millisecond))
+	}
+	return poll
+}

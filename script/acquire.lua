@@ -1,0 +1,51 @@
+-- Acquire: "holder H has hold count C and TTL T here", if nobody else holds the lock.
+--
+-- KEYS  1 lock  2 fence
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 hold count  4 TTL (ms)
+--       5 proposed token (us)  6 how far a proposal may be from this node's clock (us)
+--       7 TTL of the fence (ms)
+--
+-- granted    the lock was free: it is H's now, and the fence moved up
+-- already    it was H's before: the request was sent twice, and the fence stays
+-- held       somebody else's, or a key of another type
+-- expired    it came after its last moment and did nothing
+-- exhausted  the fence cannot grow any more (2^53), so no token could be told from the last
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local last = tonumber(ARGV[1])
+if last > 0 and now > last then
+  return {'expired', 0, -2, '', 0, now}
+end
+
+local held = redis.pcall('HGETALL', KEYS[1])
+if held.err then
+  return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}
+end
+local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
+local status = 'granted'
+if held[1] then
+  local ttl = redis.call('PTTL', KEYS[1])
+  local mine = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+  if not mine then
+    return {'held', fence, ttl, held[1], tonumber(held[2]) or 0, now}
+  end
+  status = 'already'
+  -- Never shorten what a later request of this holder has set.
+  if ttl < tonumber(ARGV[4]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  end
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+else
+  local clamp = tonumber(ARGV[6])
+  local proposal = math.max(now - clamp, math.min(now + clamp, tonumber(ARGV[5])))
+  -- From 2^53 on a Lua number cannot be told from its successor.
+  if fence >= 9007199254740991 then
+    return {'exhausted', fence, -2, '', 0, now}
+  end
+  fence = math.max(fence + 1, proposal)
+  -- The fence goes first: a script that is cut off by a missing permission must not leave a lock without an expiry.
+  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[7])
+  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+end
+return {status, fence, redis.call('PTTL', KEYS[1]), ARGV[2], tonumber(ARGV[3]), now}

@@ -1,0 +1,26 @@
+// Package script holds the Lua sources that redquorum runs on a node, one .lua file per operation, with typed
+// requests and replies.
+//
+// Every script states what shall be, never by how much to change it: "holder H has hold count 2 and TTL T". Sent
+// twice is the same as sent once. A script runs atomically on one node; nothing in this package knows about quorums.
+//
+// # Common shape
+//
+// The first argument of every script is the last moment, in microseconds on the node's own clock, at which it may
+// take effect; 0 means none. Acquire, renew and raise keep to it: what the network delivers later does nothing. Those
+// that only take away ignore it.
+//
+// Every script answers with the same six values, parsed by [ParseReply]: a status, the fence, the time the lock has
+// left, the holder and its hold count, and the node's clock.
+//
+// # Wire format
+//
+// Keys, channel and payloads are Redisson's (see [LockKey], [Channel]), so Go and Java services share a lock:
+//
+//	NAME                              hash: holder -> hold count; expires with the lock
+//	redisson_lock__channel:{NAME}     channel: "0" the lock is free, "1" only a failed attempt was rolled back
+//	redquorum_fence:{NAME}            string: highest fencing token granted here
+//	redquorum_revoked:{NAME}          string: holders force-released here, separated by spaces
+//
+// Numbers never become strings inside Lua except through string.format('%.0f'): Lua writes 1.7e+15 otherwise.
+package script

@@ -1,0 +1,31 @@
+package script
+
+import "strings"
+
+// Payloads of release messages.
+const (
+	// Free is published when the lock became free. It is Redisson's unlock message.
+	Free = "0"
+	// RolledBack is published when only a failed attempt was taken back. It is Redisson's read-unlock message: it
+	// wakes Redisson's waiters, and ours do not count it, or the losers of a split vote would wake each other for ever.
+	RolledBack = "1"
+)
+
+// LockKey returns the key of the lock called name: the name itself, as in Redisson.
+func LockKey(name string) string { return name }
+
+// Channel returns the channel on which the lock's release is announced. Like Redisson, it adds no braces to a name
+// that has some.
+func Channel(name string) string {
+	const prefix = "redisson_lock__channel:"
+	if strings.Contains(name, "{") {
+		return prefix + name
+	}
+	return prefix + "{" + name + "}"
+}
+
+// FenceKey returns the key of the lock's highest fencing token.
+func FenceKey(name string) string { return "redquorum_fence:{" + name + "}" }
+
+// RevokedKey returns the key of the holders that were force-released.
+func RevokedKey(name string) string { return "redquorum_revoked:{" + name + "}" }

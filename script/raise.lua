@@ -1,0 +1,32 @@
+-- Raise: store at least token F in the fence, while the lock is H's. The second round of a grant whose nodes did not
+-- agree on a token.
+--
+-- KEYS  1 lock  2 fence
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 token  4 TTL of the fence (ms)
+--
+-- raised   the lock is H's and the fence is at least F
+-- absent   nobody's
+-- held     somebody else's, or a key of another type
+-- expired  it came after its last moment and did nothing
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local last = tonumber(ARGV[1])
+if last > 0 and now > last then
+  return {'expired', 0, -2, '', 0, now}
+end
+
+local held = redis.pcall('HGETALL', KEYS[1])
+local ttl = redis.call('PTTL', KEYS[1])
+if held.err then
+  return {'held', 0, ttl, '', 0, now}
+end
+if not held[1] then
+  return {'absent', 0, -2, '', 0, now}
+end
+local count = redis.call('HGET', KEYS[1], ARGV[2])
+if not count then
+  return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
+end
+local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[3]))
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+return {'raised', fence, ttl, ARGV[2], tonumber(count), now}

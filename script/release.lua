@@ -1,0 +1,39 @@
+-- Release: H has no lock here. Also the rollback of a failed attempt, told apart by what it publishes.
+--
+-- KEYS  1 lock  2 fence
+-- ARGV  1 last moment (unused: gone is gone, whenever it arrives)  2 holder  3 channel
+--       4 what to publish: '0' the lock is free, '1' only a failed attempt was rolled back
+--       5 token (0 = none)  6 TTL of the fence (ms)
+--
+-- released  it was H's, and is deleted
+-- absent    nobody's
+-- held      somebody else's, or a key of another type
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- The last request of a lease is the last chance to tell this node its token: a node that was missed, or granted a
+-- lower fence, must not be the only one left that remembers too little.
+local token = tonumber(ARGV[5])
+local fence = 0
+if token > 0 then
+  fence = tonumber(redis.call('GET', KEYS[2]) or 0)
+  if fence < token then
+    fence = token
+    redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', ARGV[6])
+  end
+end
+
+local held = redis.pcall('HGETALL', KEYS[1])
+if held.err then
+  return {'held', fence, redis.call('PTTL', KEYS[1]), '', 0, now}
+end
+if not held[1] then
+  return {'absent', fence, -2, '', 0, now}
+end
+if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+  return {'held', fence, redis.call('PTTL', KEYS[1]), held[1], tonumber(held[2]) or 0, now}
+end
+redis.call('DEL', KEYS[1])
+-- A hint to waiters, who poll besides: a client that may not publish may still release.
+redis.pcall('PUBLISH', ARGV[3], ARGV[4])
+return {'released', fence, -2, ARGV[2], 0, now}

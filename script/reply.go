@@ -1,0 +1,85 @@
+package script
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Status is what a script did.
+type Status string
+
+// The statuses, as the scripts write them. Each script's header says which it answers with.
+const (
+	Granted   Status = "granted"   // acquire: the lock was free and is the holder's now
+	Already   Status = "already"   // acquire: it was the holder's before
+	Renewed   Status = "renewed"   // renew: it was the holder's
+	Restored  Status = "restored"  // renew: it was absent and is the holder's now
+	Raised    Status = "raised"    // raise: the fence is at least the token
+	Released  Status = "released"  // release, force-release: there was a lock, now deleted
+	Probed    Status = "probed"    // probe: every command worked
+	Absent    Status = "absent"    // there is no lock
+	Held      Status = "held"      // somebody else's
+	Revoked   Status = "revoked"   // renew: the holder was force-released
+	Expired   Status = "expired"   // the request came after its last moment and did nothing
+	Exhausted Status = "exhausted" // acquire: the fence cannot grow any more
+)
+
+// NoExpiry is the TTL of a key that never expires.
+const NoExpiry time.Duration = -1
+
+// A Reply is what every script answers with.
+type Reply struct {
+	Status Status
+	// Fence is the highest fencing token granted on the node, where the script looked at it.
+	Fence int64
+	// TTL is the time the lock has left; for a renewal, the time it had left before. NoExpiry if it has no end, 0 if
+	// there is no lock.
+	TTL time.Duration
+	// Holder has the lock; empty if nobody does, or if the key is of another type.
+	Holder string
+	// Count is the holder's hold count.
+	Count int
+	// Now is the node's clock in microseconds since 1970.
+	Now int64
+}
+
+// ParseReply reads what a script answered with. An answer of another shape is an error: something else than Redis, or
+// another version of the script, is at the other end.
+func ParseReply(v any) (Reply, error) {
+	fields, ok := v.([]any)
+	if !ok || len(fields) != 6 {
+		return Reply{}, fmt.Errorf("script: want a reply of 6 values, got %T of %d", v, len(fields))
+	}
+	status, ok1 := fields[0].(string)
+	fence, ok2 := fields[1].(int64)
+	pttl, ok3 := fields[2].(int64)
+	holder, ok4 := fields[3].(string)
+	count, ok5 := fields[4].(int64)
+	now, ok6 := fields[5].(int64)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
+		return Reply{}, fmt.Errorf("script: want {string, int, int, string, int, int}, got %v", fields)
+	}
+	return Reply{
+		Status: Status(status),
+		Fence:  fence,
+		TTL:    ttl(pttl),
+		Holder: holder,
+		Count:  int(count),
+		Now:    now,
+	}, nil
+}
+
+// ttl reads a PTTL: -2 no key, -1 no expiry.
+func ttl(pttl int64) time.Duration {
+	switch {
+	case pttl == -1:
+		return NoExpiry
+	case pttl < 0:
+		return 0
+	case pttl > int64(maxTTL/time.Millisecond):
+		return maxTTL
+	}
+	return time.Duration(pttl) * time.Millisecond
+}
+
+const maxTTL time.Duration = 1<<63 - 1
