@@ -78,6 +78,29 @@ func TestAlarmSetAnewForgetsTheEarlierSetting(t *testing.T) {
 	})
 }
 
+// Wakers may call too soon, once too often, or for a setting that is no more.
+func TestStrayWakeUpIsHarmless(t *testing.T) {
+	everyClock(t, func(t *testing.T, c Clock) {
+		a := c.NewAlarm().(*alarm)
+		defer a.Stop()
+		silent := func(when string) {
+			t.Helper()
+			a.look()
+			select {
+			case <-a.C():
+				t.Errorf("%s: a wake-up fired the alarm", when)
+			default:
+			}
+		}
+		silent("never set")
+		a.Set(c.Now().Add(time.Hour))
+		silent("not due")
+		a.Set(c.Now())
+		<-a.C()
+		silent("fired already")
+	})
+}
+
 // The races that replacing a setting has are all about one that comes due just then.
 func TestAlarmSetAnewWhileFiringIsNeverEarly(t *testing.T) {
 	everyClock(t, func(t *testing.T, c Clock) {
@@ -190,17 +213,37 @@ func TestAlarmForTheEndOfTimeSleeps(t *testing.T) {
 	})
 }
 
-// Goroutines of a bubble that remain fail the test, so does a timer that is still armed: goleak sees neither
-// an armed AfterFunc, so the bubble is asked whether time has anything left to do.
-func TestStopLeavesNothingArmed(t *testing.T) {
+// goleak does not see an AfterFunc that is armed, so the timer itself is asked.
+func TestStopDisarmsTheNapAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPortable()
 		a := newAlarm(p)
 		a.Set(p.Now().Add(time.Hour))
 		time.Sleep(3*nap + nap/2)
+		before := p.Now()
 		a.Stop()
+		if took := p.Now().Sub(before); took != 0 {
+			t.Errorf("Stop took %v: it waited for the nap to end", took)
+		}
 		if a.waker.(*naps).timer.Stop() {
 			t.Error("the timer was still armed after Stop")
+		}
+	})
+}
+
+func TestStopWaitsForTheNapsCallToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looking bool // no lock: the race detector would report it if close did not wait
+		n := &naps{look: func() {
+			looking = true
+			time.Sleep(time.Second)
+			looking = false
+		}}
+		n.ask(Instant{}, time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
+		n.close()
+		if looking {
+			t.Error("closed while a call was running")
 		}
 	})
 }

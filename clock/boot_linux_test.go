@@ -172,6 +172,37 @@ func openNull(t *testing.T) int {
 	return fd
 }
 
+func TestBootAlarmThatIsSetSurvivesItsTimerfd(t *testing.T) {
+	b := newBoot(t)
+	a := newTimerfdAlarm(t, b)
+	defer a.Stop()
+	a.Set(b.Now().Add(20 * time.Millisecond))
+	if err := a.waker.(*timerfd).file.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	<-a.C()
+}
+
+func TestStopWaitsForTheReaderToEnd(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var looked bool // no lock: the race detector would report it if close did not wait
+	fd, err := newTimerfd(func() {
+		close(entered)
+		<-leave
+		looked = true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd.ask(Instant{floor}, 0)
+	<-entered
+	close(leave)
+	fd.close()
+	if !looked {
+		t.Error("closed while a call was running")
+	}
+}
+
 func TestBootAlarmNeedsNoFreeFile(t *testing.T) {
 	b := newBoot(t)
 	var limit unix.Rlimit

@@ -69,6 +69,31 @@ func TestCachedNeverRunsAheadNorBack(t *testing.T) {
 	})
 }
 
+// slowClock needs a second for each reading.
+type slowClock struct {
+	*Portable
+	reading bool // no lock: the race detector would report it if Close did not wait
+}
+
+func (c *slowClock) Now() Instant {
+	c.reading = true
+	time.Sleep(time.Second)
+	c.reading = false
+	return c.Portable.Now()
+}
+
+func TestCloseWaitsForTheUpdaterToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &slowClock{Portable: NewPortable()}
+		c := NewCached(src, time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
+		c.Close()
+		if src.reading {
+			t.Error("closed while the updater was reading")
+		}
+	})
+}
+
 func TestClosedCachedStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewCached(NewPortable(), time.Millisecond)

@@ -26,8 +26,8 @@
 // # What is not
 //
 //   - A clock that runs at a wrong rate. The kernel slews CLOCK_BOOTTIME by up to 500 ppm, a quartz is
-//     off by 100 ppm or so; a factor of 0.01 has twenty times that in hand. A clock that is further
-//     off, here or on a node, breaks the promise.
+//     off by 100 ppm or so, here and on the node; a factor of 0.01 is 10,000 ppm. Two clocks that
+//     disagree by more than the factor break the promise.
 //   - A virtual machine that its host pauses, migrates or restores from a snapshot, and a process restored
 //     from a checkpoint. Whether any clock inside learns of the lost time is up to the hypervisor.
 //   - What happens between a reading and its use. A goroutine may be held up for any length of time after

@@ -58,10 +58,10 @@ func TestPortableStartedLongAgoCountsFromItsStart(t *testing.T) {
 	m.suspend(time.Hour) // before the clock was made: none of its business
 	m.run(time.Hour)
 	p := newPortable(m.read)
-	start := p.Now()
-	m.run(time.Second)
-	if got := p.Now().Sub(start); got != time.Second {
-		t.Errorf("measured %v, want 1s", got)
+	origin := Instant{int64(lead)}.Add(2 * time.Hour) // the monotonic time of its making
+	m.suspend(time.Minute)                            // before the first reading already
+	if got := p.Now().Sub(origin); got != time.Minute {
+		t.Errorf("measured %v, want 1m", got)
 	}
 }
 
@@ -143,19 +143,41 @@ func TestPortableSurvivesAnAbsurdWallClock(t *testing.T) {
 	}
 }
 
-// Whatever happens to the machine, the reading never goes back, is never behind by more than the documented
-// limits, and never ahead by more than the wall clock was set forward.
+func TestPortableUncertaintyHoldsOnTheEdgeOfSlack(t *testing.T) {
+	m := newMachine()
+	p := newPortable(m.read)
+	m.step(-slack) // just not worth noting
+	start, since := p.Now(), m.real
+	for range 100 {
+		m.suspend(time.Millisecond)
+		if missing := m.real - since - p.Now().Sub(start); missing > p.Uncertainty() {
+			t.Fatalf("the reading is %v behind, more than the stated uncertainty", missing)
+		}
+	}
+}
+
+// Whatever happens to the machine, the reading never goes back; and over any interval it is never behind by more
+// than the documented limits, nor ahead by more than the wall clock was set forward and what was still to be
+// counted when the interval began.
 func TestPortableKeepsItsLimitsThroughAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine()
 		p := newPortable(m.read)
-		start := p.Now()
-		last := start
-		var forward, back time.Duration // by how much the wall clock was set, in total
+		var (
+			last, start   Instant
+			since         time.Duration // real time at start
+			forward, back time.Duration // by how much the wall clock was set since
+		)
+		begin := func(*rapid.T) {
+			start, since = p.Now(), m.real
+			forward, back = 0, 0
+		}
+		begin(t)
 		upTo := func(d time.Duration) time.Duration {
 			return time.Duration(rapid.Int64Range(0, int64(d)).Draw(t, "duration"))
 		}
 		t.Repeat(map[string]func(*rapid.T){
+			"begin":      begin,
 			"run":        func(*rapid.T) { m.run(upTo(time.Minute)) },
 			"doze":       func(*rapid.T) { m.suspend(upTo(2 * unnoticed)) },
 			"suspend":    func(*rapid.T) { m.suspend(upTo(time.Hour)) },
@@ -163,18 +185,21 @@ func TestPortableKeepsItsLimitsThroughAnything(t *testing.T) {
 			"slew back":  func(*rapid.T) { d := upTo(2 * slack); back += d; m.step(-d) },
 			"set ahead":  func(*rapid.T) { d := upTo(time.Hour); forward += d; m.step(d) },
 			"set back":   func(*rapid.T) { d := upTo(time.Hour); back += d; m.step(-d) },
-			"read": func(*rapid.T) {
+			"": func(t *rapid.T) { // after each of the others
+				if rapid.Bool().Draw(t, "unread") {
+					return
+				}
 				now := p.Now()
 				if now.Before(last) {
 					t.Fatalf("went back from %v to %v", last, now)
 				}
 				last = now
-				measured := now.Sub(start)
-				if measured < m.real-p.Uncertainty()-back {
-					t.Fatalf("%v passed, measured %v, though the wall clock was set back by no more than %v", m.real, measured, back)
+				measured, real := now.Sub(start), m.real-since
+				if measured < real-p.Uncertainty()-back {
+					t.Fatalf("%v passed, measured %v; the wall clock was set back by %v", real, measured, back)
 				}
-				if measured > m.real+forward {
-					t.Fatalf("%v passed, measured %v, though the wall clock was set forward by no more than %v", m.real, measured, forward)
+				if measured > real+p.Uncertainty()+forward {
+					t.Fatalf("%v passed, measured %v; the wall clock was set forward by %v", real, measured, forward)
 				}
 			},
 		})
@@ -202,6 +227,30 @@ func TestPortableRunsInFakeTime(t *testing.T) {
 			t.Errorf("Wall = %v at %v", p.Wall(), time.Now())
 		}
 	})
+}
+
+// A reader is held up between its two steps while another counts a suspend; its old sample must not pass for a
+// step back of the wall clock.
+func TestPortableDistrustsASampleThatWasOvertaken(t *testing.T) {
+	m := newMachine()
+	var meanwhile func()
+	p := newPortable(func() (time.Time, time.Duration) {
+		wall, mono := m.read()
+		if do := meanwhile; do != nil {
+			meanwhile = nil
+			do()
+		}
+		return wall, mono
+	})
+	start := p.Now()
+	meanwhile = func() {
+		m.suspend(time.Hour)
+		p.Now()
+	}
+	p.Now()
+	if got := p.Now().Sub(start); got != time.Hour {
+		t.Errorf("measured %v, want 1h", got)
+	}
 }
 
 // Readers race with each other and with suspends: the counting of a suspend must not be seen twice nor half.

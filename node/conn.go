@@ -146,7 +146,7 @@ func (c *lateConn) addr(of func(net.Conn) net.Addr) net.Addr {
 	return &net.TCPAddr{}
 }
 
-// lateSocket is a lateConn over a plain socket. It lets go-redis look whether the server has hung up before it uses an
+// lateSocket is a lateConn without TLS of ours. It lets go-redis look whether the server has hung up before it uses an
 // idle connection. Over TLS that look would see the bytes of a session ticket and take them for a reply.
 type lateSocket struct{ *lateConn }
 
@@ -155,12 +155,18 @@ func (c lateSocket) SyscallConn() (syscall.RawConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.New("not a socket")
+	if socket, ok := conn.(syscall.Conn); ok {
+		return socket.SyscallConn()
 	}
-	return socket.SyscallConn()
+	return opaque{}, nil
 }
+
+// opaque is what a caller's own dialler may return: no socket. There is nothing to look at, so it looks healthy.
+type opaque struct{}
+
+func (opaque) Control(func(uintptr)) error    { return nil }
+func (opaque) Read(func(uintptr) bool) error  { return nil }
+func (opaque) Write(func(uintptr) bool) error { return nil }
 
 // dialError marks an error as "no connection": nothing can have been sent.
 type dialError struct{ err error }

@@ -64,8 +64,13 @@ func Permanent(err error) bool {
 			return true
 		}
 	}
-	// A script's own call was refused: Redis 7 puts the class first, older ones wrap it.
-	return strings.Contains(text, "NOPERM")
+	// A call inside a script was refused. Redis 7.2 says NOPERM somewhere, older ones have words of their own for it.
+	for _, words := range []string{"NOPERM", "The user executing the script can't", "Unknown Redis command called"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // wrap tells what an error of go-redis means for the request: see Error.

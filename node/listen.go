@@ -19,8 +19,8 @@ type Event struct {
 // Listen calls hear for every message on a channel and for every (re)subscription, until stop is called. All
 // listeners of a node share one connection, which exists only while there is one.
 //
-// hear is called from the connection's own goroutine and must not block. It may be called once more while stop
-// runs, never after it has returned. budget is the node timeout: a connection that stays silent for two of them is
+// hear is called from the connection's own goroutine; it must not block, nor call stop, which waits for it. It may be
+// called once more while stop runs, never after it has returned. budget is the node timeout: a connection that stays silent for two of them is
 // replaced.
 func (n *Node) Listen(channel string, budget time.Duration, hear func(Event)) (stop func()) {
 	l := &listener{channel: channel, hear: hear}
@@ -92,7 +92,6 @@ func (ls *listeners) remove(l *listener) {
 		delete(set, l)
 		if len(set) == 0 {
 			delete(ls.channels, l.channel)
-			delete(ls.confirmed, l.channel)
 		}
 	}
 	ls.notify()
@@ -173,13 +172,19 @@ func (ls *listeners) sleep(d time.Duration) bool {
 	}
 }
 
-// wanted returns the channels to be subscribed to.
+// wanted returns the channels to be subscribed to. Only now are the others not confirmed any more: a channel that is
+// left and listened to again before that was subscribed all the while, and nobody will confirm it a second time.
 func (ls *listeners) wanted() map[string]bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	set := make(map[string]bool, len(ls.channels))
 	for channel := range ls.channels {
 		set[channel] = true
+	}
+	for channel := range ls.confirmed {
+		if !set[channel] {
+			delete(ls.confirmed, channel)
+		}
 	}
 	return set
 }
@@ -191,7 +196,7 @@ func (ls *listeners) tell(channel string, e Event) {
 	for l := range ls.channels[channel] {
 		who = append(who, l)
 	}
-	if e.Subscribed && len(who) > 0 {
+	if e.Subscribed {
 		ls.confirmed[channel] = true
 	}
 	ls.mu.Unlock()

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"net"
+	"net/netip"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,15 +111,21 @@ func name(opts *redis.Options) string {
 // address normalises an address as far as that goes without asking a name server.
 func address(opts *redis.Options) string {
 	if network(opts) == "unix" {
-		return "unix:" + opts.Addr
+		return "unix:" + path.Clean(opts.Addr)
 	}
 	host, port, err := net.SplitHostPort(opts.Addr)
 	if err != nil {
 		host, port = opts.Addr, "6379"
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
 	if host == "localhost" || host == "::1" {
 		host = "127.0.0.1"
+	}
+	if n, err := strconv.Atoi(port); err == nil {
+		port = strconv.Itoa(n)
 	}
 	return net.JoinHostPort(host, port)
 }

@@ -20,17 +20,24 @@ const slew = 0.001
 
 // learn takes in the node's time, read between sent and received.
 func (o *offset) learn(node int64, sent, received clock.Instant) {
-	lo, hi := node-received.Micros(), node-sent.Micros()
+	// Both clocks' readings are cut off to whole microseconds: the interval that surely holds is wider by one.
+	lo, hi := node-received.Micros()-1, node-sent.Micros()+1
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known {
-		// What was known has become less certain since; where both agree, the narrower wins.
-		wider := int64(float64(received.Sub(o.at).Microseconds())*slew) + 1
-		if l, h := max(lo, o.lo-wider), min(hi, o.hi+wider); l <= h {
+		// What was known has become less certain since; where both agree, the narrower wins. Replies overtake each
+		// other, so what was known may as well be the later reading.
+		since := received.Sub(o.at)
+		wider := int64(float64(since.Abs().Microseconds())*slew) + 1
+		l, h := max(lo, o.lo-wider), min(hi, o.hi+wider)
+		switch {
+		case l <= h:
 			lo, hi = l, h
+		case since < 0:
+			// Where they do not agree, one of the clocks was set, and the newest reading is the only one that counts.
+			return
 		}
-		// Where they do not, one of the clocks was set: the newest reading is the only one that counts.
 	}
 	o.known, o.lo, o.hi, o.at = true, lo, hi, received
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -25,27 +26,49 @@ func WithClock(clk clock.Clock) Option { return func(n *Node) { n.clock = clk } 
 // of their words get out.
 func parseURL(raw string) (*redis.Options, error) {
 	scheme, _, ok := strings.Cut(raw, "://")
-	if !ok || (scheme != "redis" && scheme != "rediss" && scheme != "unix") {
-		if !ok {
-			return nil, errors.New("node: an address without a scheme: want redis://, rediss:// or unix://")
-		}
+	switch {
+	case !ok:
+		return nil, errors.New("node: an address without a scheme: want redis://, rediss:// or unix://")
+	case strings.ContainsFunc(scheme, func(r rune) bool { return r < 'A' || r > 'z' }):
+		// user:password and an address that begins later, perhaps.
+		return nil, errors.New("node: an address whose scheme is none (its text is withheld, it may hold a password): " +
+			"want redis://, rediss:// or unix://")
+	case scheme != "redis" && scheme != "rediss" && scheme != "unix":
 		return nil, fmt.Errorf("node: scheme %q: want redis, rediss or unix", scheme)
 	}
+	form := scheme + "://[user:password@]host:port[/db][?option=value]"
+	if scheme == "unix" {
+		form = "unix://[user:password@]/path/of/the.sock[?db=n]"
+	}
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || misplaced(u) {
 		return nil, fmt.Errorf("node: cannot parse the %s:// address (its text is withheld, it may hold a password): "+
-			"want %s://[user:password@]host:port[/db] with special characters percent-encoded", scheme, scheme)
+			"want %s with special characters percent-encoded", scheme, form)
 	}
 	shown := Redact(u)
-	if scheme != "unix" && u.Hostname() == "" {
-		return nil, fmt.Errorf("node: address %q has no host: want %s://[user:password@]host:port[/db]", shown, scheme)
+	switch {
+	case scheme != "unix" && u.Hostname() == "":
+		return nil, fmt.Errorf("node: address %q has no host: want %s", shown, form)
+	case scheme == "unix" && u.Host != "":
+		return nil, fmt.Errorf("node: address %q has a host, and a socket has none: want %s", shown, form)
+	case u.Fragment != "":
+		return nil, fmt.Errorf("node: address %q goes on with a '#': want %s with special characters percent-encoded", shown, form)
 	}
 	opts, err := redis.ParseURL(raw)
 	if err != nil {
-		return nil, fmt.Errorf("node: address %q: want %s://[user:password@]host:port[/db][?option=value] with options "+
-			"that go-redis knows", shown, scheme)
+		return nil, fmt.Errorf("node: address %q: want %s with options that go-redis knows", shown, form)
 	}
 	return opts, nil
+}
+
+// misplaced tells whether there is an '@' where none should be: then what stands before it was meant for credentials,
+// and one of their characters, not percent-encoded, ended them early. "redis://me:1/2@host" has the host me, port 1.
+func misplaced(u *url.URL) bool {
+	after := u.RawQuery + u.Fragment
+	if u.Scheme != "unix" || u.Host != "" {
+		after += u.Host + u.Path
+	}
+	return strings.Contains(after, "@")
 }
 
 // Redact writes an address without its credentials and options.
@@ -67,6 +90,20 @@ func validate(opts *redis.Options) error {
 		return fmt.Errorf("node: pool size %d is negative", opts.PoolSize)
 	case opts.ClientSideCache != nil || opts.ClientSideCacheConfig != nil:
 		return errors.New("node: client-side caching has no place in a lock's client")
+	case network(opts) == "unix":
+		return nil
+	case strings.Contains(opts.Addr, "@"):
+		return errors.New("node: the options' address holds credentials, or what looks like them (its text is withheld): " +
+			"want host:port")
+	case opts.Dialer != nil:
+		return nil // who knows what it dials
+	}
+	_, port, err := net.SplitHostPort(opts.Addr)
+	if err != nil {
+		return fmt.Errorf("node: address %q: want host:port", opts.Addr)
+	}
+	if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+		return fmt.Errorf("node: address %q: port %q: want 1 to 65535", opts.Addr, port)
 	}
 	return nil
 }
@@ -88,9 +125,10 @@ func (n *Node) harden(opts *redis.Options) *redis.Options {
 	o.WriteTimeout = -1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.PoolTimeout = forever
 	o.MinIdleConns = 0 // made in the background, without a deadline
 
-	dial, plain := n.dialer(opts, o.Network)
+	dial, plain := dialer(*opts, o.Network)
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if plain {
 			return lateSocket{newLateConn(dial)}, nil
@@ -100,8 +138,12 @@ func (n *Node) harden(opts *redis.Options) *redis.Options {
 	return &o
 }
 
-// dialer returns how to connect, and whether the result is a plain socket.
-func (n *Node) dialer(opts *redis.Options, network string) (dial dialFunc, plain bool) {
+// forever is longer than a request has.
+const forever = 365 * 24 * time.Hour
+
+// dialer returns how to connect, and whether the result is what the kernel gives us, without TLS of ours. It takes a
+// copy of the options: it dials for as long as the node lives, whatever becomes of the caller's.
+func dialer(opts redis.Options, network string) (dial dialFunc, plain bool) {
 	if opts.Dialer != nil {
 		return func(ctx context.Context) (net.Conn, error) {
 			conn, err := opts.Dialer(ctx, network, opts.Addr)
@@ -109,14 +151,14 @@ func (n *Node) dialer(opts *redis.Options, network string) (dial dialFunc, plain
 				forget(conn)
 			}
 			return conn, err
-		}, false
+		}, true
 	}
-	return dialSocket(network, opts.Addr, tlsConfig(opts)), opts.TLSConfig == nil
+	return dialSocket(network, opts.Addr, tlsConfig(&opts)), opts.TLSConfig == nil
 }
 
 // tlsConfig fills in the server's name, which go-redis' dialler takes from the address.
 func tlsConfig(opts *redis.Options) *tls.Config {
-	if opts.TLSConfig == nil || opts.TLSConfig.ServerName != "" || opts.TLSConfig.InsecureSkipVerify {
+	if opts.TLSConfig == nil || opts.TLSConfig.ServerName != "" {
 		return opts.TLSConfig
 	}
 	host, _, err := net.SplitHostPort(opts.Addr)

@@ -11,7 +11,7 @@ import (
 )
 
 // Run runs one script. until is the last moment at which it may take effect; the zero Instant means any. The call ends
-// at ctx's deadline; that ctx is cancelled does not end it. An error is an [*Error].
+// at ctx's deadline; a cancellation ends it only while nothing was sent. An error is an [*Error].
 //
 // A script the node does not know is sent with its source in the same call. A request that the node found too late
 // although there was time left (the node's clock was set forward since the last reply) is repeated once: the refusal

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -69,24 +68,17 @@ func (c *Coordinator) TryAcquire(ctx context.Context, name string, opts ...Optio
 // tryBudget is how many node timeouts split votes may take, in all, before a try gives up.
 const tryBudget = 4
 
-// settledAfter is how many visits in a row must show the same holders on the same nodes for a vote without a winner to
-// be a hold that is settled.
-const settledAfter = 3
-
 // try makes one attempt, and further ones for as long as the vote is split: to say "not acquired" then would be wrong,
 // since nobody may have it.
 func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease, error) {
 	deadline := c.clock.Now().Add(tryBudget * c.cfg.NodeTimeout)
-	var seen []string
+	var vote stalemate
 	for round := 0; ; round++ {
 		lease, v := c.attempt(ctx, name, t)
 		if v == nil {
 			return lease, nil
 		}
-		seen = append(seen, picture(v.votes))
-		settled := len(seen) >= settledAfter &&
-			len(slices.Compact(slices.Clone(seen[len(seen)-settledAfter:]))) == 1
-		if !v.split || settled || !c.clock.Now().Before(deadline) {
+		if !v.split || vote.settled(c, v) || !c.clock.Now().Before(deadline) {
 			return nil, c.quorumError(op, name, v.votes, v.classes...)
 		}
 		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64))

@@ -18,7 +18,7 @@ type verdict struct {
 	// hopeless: more than N - quorum nodes answered errors that waiting cannot cure.
 	hopeless bool
 	votes    []Vote
-	got      int
+	ballot   *ballot // for answers that come later
 	// roundTrip is how long the nodes took, for delays that scale with it.
 	roundTrip time.Duration
 }
@@ -28,13 +28,7 @@ type verdict struct {
 func (c *Coordinator) attempt(ctx context.Context, name string, t terms) (*Lease, *verdict) {
 	a := &attempt{c: c, ctx: ctx, terms: t, claim: c.newClaim(name), ballot: newBallot(c.nodes)}
 	a.start = c.clock.Now() // before the first send: validity counts from here
-	a.claim.putAll(a.ballot, errand{
-		req: script.Acquire{
-			Name: name, Holder: a.claim.holder, Count: 1, TTL: t.ttl,
-			Proposal: c.clock.Wall().UnixMicro(), Clamp: t.ttl / 4,
-		},
-		until: a.end(), begun: a.start, ttl: t.ttl,
-	})
+	a.claim.putAll(a.ballot, a.request())
 	v := a.poll()
 	if v == nil {
 		v = a.fence()
@@ -58,6 +52,19 @@ type attempt struct {
 	ballot *ballot
 	start  clock.Instant
 	token  int64
+
+	slowest time.Duration // see roundTrip
+}
+
+// request is what every node is asked.
+func (a *attempt) request() errand {
+	return errand{
+		req: script.Acquire{
+			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
+			Proposal: a.c.clock.Wall().UnixMicro(), Clamp: a.terms.ttl / 4,
+		},
+		until: a.end(), begun: a.start, ttl: a.terms.ttl,
+	}
 }
 
 // end is when the lease ends that this attempt may get.
@@ -74,16 +81,14 @@ func (a *attempt) poll() *verdict {
 	for {
 		t := a.ballot.count()
 		switch {
-		case a.sameServer() != nil:
-			v := a.fail(ErrSameServer)
-			v.hopeless = true
-			return v
+		case a.c.sameServer.Load():
+			return a.fail(ErrSameServer)
 		case t.granted >= need:
 			return nil
 		case t.blind(n, need):
 			return a.fail(ErrNoQuorum)
 		case t.held > 0 && (!t.possible(need) || split.overdue):
-			if v := split.resolve(t); v != nil {
+			if v := split.resolve(); v != nil {
 				return v
 			}
 		case t.held > 0:
@@ -112,32 +117,16 @@ func (a *attempt) fence() *verdict {
 	return nil
 }
 
-// sameServer finds a node that says "already yours" to a holder it cannot have seen before.
-func (a *attempt) sameServer() error {
-	answers, _ := a.ballot.snapshot()
-	for i, ans := range answers {
-		if ans.err == nil && ans.reply.Status == script.Already {
-			a.c.log.Error("two addresses are one server", "name", a.claim.name, "node", a.c.nodes[i].name)
-			return ErrSameServer
-		}
-	}
-	return nil
-}
-
 // fail makes the verdict of an attempt, from the votes that are in.
 func (a *attempt) fail(classes ...error) *verdict {
-	v := &verdict{classes: classes, votes: a.ballot.votes()}
+	v := &verdict{classes: classes, votes: a.ballot.votes(), ballot: a.ballot, roundTrip: a.roundTrip()}
 	permanent := 0
 	for _, vote := range v.votes {
-		if vote.Outcome == Granted {
-			v.got++
-		}
 		if node.Permanent(vote.Err) {
 			permanent++
 		}
-		v.roundTrip = max(v.roundTrip, vote.Elapsed)
 	}
-	v.hopeless = permanent > len(v.votes)-a.c.need
+	v.hopeless = permanent > len(v.votes)-a.c.need || a.c.sameServer.Load()
 	return v
 }
 

@@ -29,6 +29,8 @@ type Coordinator struct {
 	id      string // of this client; with a number it makes a holder
 	holders atomic.Uint64
 
+	sameServer atomic.Bool // two addresses turned out to be one server
+
 	watchdog   *renew.Watchdog
 	background errgroup.Group // lanes: requests under way and what they leave to do
 	lines      lines
@@ -131,6 +133,14 @@ func validateNodes(nodes []*node.Node, clk clock.Clock) error {
 // newHolder returns a holder that was never used before.
 func (c *Coordinator) newHolder() string {
 	return c.id + ":" + strconv.FormatUint(c.holders.Add(1), 10)
+}
+
+// twice takes in that a node knew a holder it had never seen: two addresses are one server. A quorum of addresses is
+// then no quorum of servers, so no lock is taken any more.
+func (c *Coordinator) twice(n *voter) {
+	if !c.sameServer.Swap(true) {
+		c.log.Error("two addresses are one server; no lock is taken until the configuration is mended", "node", n.name)
+	}
 }
 
 // enter begins a call that may start background work. It fails once the coordinator is closed.

@@ -97,12 +97,11 @@ func (l *lane) send(e *errand) answer {
 	if !e.until.IsZero() {
 		until = clock.Earlier(until, e.until)
 	}
-	budget := until.Sub(now)
-	if budget <= 0 {
+	if !now.Before(until) {
 		return judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errTooLate}, 0)
 	}
 	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
-	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	ctx, cancel := context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)
 	defer cancel()
 	reply, err := l.node.Run(ctx, e.req, until)
 	return judge(l.node.name, reply, err, l.c.clock.Now().Sub(e.begun))
@@ -125,7 +124,10 @@ func (l *lane) learn(e *errand, a answer) {
 		return
 	}
 	switch a.reply.Status {
-	case script.Granted, script.Already, script.Renewed, script.Restored:
+	case script.Already:
+		l.present = true
+		l.c.twice(l.node)
+	case script.Granted, script.Renewed, script.Restored:
 		l.suspect(a.reply)
 		l.present = true
 		l.fence = max(l.fence, a.reply.Fence)

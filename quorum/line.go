@@ -36,6 +36,7 @@ type line struct {
 	announced []bool
 	confirmed []bool // nodes whose messages are heard
 
+	attempts   int // how many were made, to tell late answers of an earlier one
 	votes      []Vote
 	lastClass  error
 	subscribed bool
@@ -132,8 +133,8 @@ func (ln *line) hear(i int, e node.Event) {
 	}
 }
 
-// attempting begins an attempt: what was announced before it is sent, it will see for itself.
-func (ln *line) attempting() {
+// attempting begins an attempt and returns its number: what was announced before it is sent, it will see for itself.
+func (ln *line) attempting() int {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	clear(ln.announced)
@@ -142,17 +143,21 @@ func (ln *line) attempting() {
 	case <-ln.wake:
 	default:
 	}
+	ln.attempts++
+	return ln.attempts
 }
 
 // attempted takes in what an attempt found.
-func (ln *line) attempted(v *verdict) {
+func (ln *line) attempted(attempt int, votes []Vote, class error) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	for i, vote := range v.votes {
+	if attempt != ln.attempts {
+		return
+	}
+	for i, vote := range votes {
 		ln.free[i] = vote.Outcome == Granted
 	}
-	ln.votes = v.votes
-	ln.lastClass = v.classes[0]
+	ln.votes, ln.lastClass = votes, class
 	ln.signalIfFree()
 }
 

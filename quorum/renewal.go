@@ -74,6 +74,9 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 			h.lose(outvoted)
 			return h.check()
 		case !t.possible(h.c.need):
+			if err := h.check(); err != nil {
+				return err
+			}
 			return h.c.failure(op, h.name, b, ErrNoQuorum)
 		}
 		select {

@@ -1,10 +1,10 @@
 package quorum
 
 import (
+	"strings"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
-	"github.com/redquorum/redquorum/script"
 )
 
 // Split votes.
@@ -14,12 +14,21 @@ import (
 // see much the same picture: the one that has the most nodes, and of several such the one with the smallest holder,
 // leads. It keeps its grants and asks the other nodes again; the others withdraw at once and come back after a random
 // delay. When their views differ, because a node is slow or down, two may lead for a while; so leading is bounded too.
+//
+// "Somebody else has a quorum" ends a try, so it has to be true. The answers of one round were given at different
+// moments: a rival that seems to have nodes 2 and 3 may have left 2 before it got 3. Then it says "not acquired" of us
+// for the same reason, and nobody wins. Who asks a second time, and finds the same holder there still, has seen it in
+// both places at one moment, since a holder that withdrew never returns. Of all who give up for such a reason, each saw
+// a quorum that came after any of its own; so there is a last one, and it does not give up.
 type splitVote struct {
 	attempt *attempt
 
 	timer   *time.Timer
 	overdue bool          // the nodes that have not answered are not waited for any longer
-	until   clock.Instant // when leading ends; zero while not leading
+	until   clock.Instant // when leading ends; zero before the vote was found split
+
+	rival  string       // seems to have a quorum
+	second map[int]bool // nodes that were asked a second time since
 }
 
 // Leading lasts for some round trips: the others withdraw within one, and our next question finds the node free. The
@@ -51,87 +60,126 @@ func (s *splitVote) stop() {
 	}
 }
 
-// resolve decides what to do about a vote that nobody of us may win as it stands: go on (nil), or the verdict.
-func (s *splitVote) resolve(t tally) *verdict {
+// resolve decides what to do about a vote that this contender may not win as it stands: go on (nil), or the verdict.
+func (s *splitVote) resolve() *verdict {
 	a := s.attempt
-	most, leads := standing(a)
-	if most >= a.c.need {
-		return a.fail(ErrNotAcquired) // somebody has it
+	overdue := s.overdue
+	s.overdue = false
+	st := a.standing()
+	if st.blocked > len(a.c.nodes)-a.c.need {
+		return a.fail(ErrNotAcquired) // keys of another type, which will not withdraw
 	}
+	if len(st.nodes) >= a.c.need {
+		if st.unanimous || s.confirmed(st) {
+			return a.fail(ErrNotAcquired)
+		}
+		if st.waiting > 0 && !overdue && s.timer == nil {
+			s.rearm(a.roundTrip() / 4) // the rest is about to come, and may make a second question unnecessary
+			return nil
+		}
+		if s.rival != st.rival {
+			s.rival, s.second = st.rival, map[int]bool{}
+			for _, i := range st.nodes {
+				s.second[i] = true
+				a.askAgain(i)
+			}
+			s.rearm(4 * a.roundTrip())
+		}
+		return nil
+	}
+
+	s.rival = ""
 	now := a.c.clock.Now()
 	if s.until.IsZero() {
 		lead := min(max(leadTrips*a.roundTrip(), leadLeast), a.c.cfg.NodeTimeout)
 		s.until = clock.Earlier(now.Add(lead), a.end())
 	}
-	if !leads || !now.Before(s.until) {
+	if !st.leads || !now.Before(s.until) {
 		v := a.fail(ErrNotAcquired)
 		v.split = true
 		return v
 	}
-	s.again()
+	if overdue {
+		for i, v := range a.ballot.votes() {
+			if v.Outcome == Held {
+				a.askAgain(i)
+			}
+		}
+	}
+	// Half a round trip later a rival that withdraws at once will have.
+	s.rearm(a.roundTrip() / 2)
 	return nil
 }
 
-// again asks the nodes that others held once more, half a round trip later: by then a rival that withdraws will have.
-func (s *splitVote) again() {
-	s.stop()
-	a := s.attempt
-	if s.overdue {
-		s.overdue = false
-		answers, _ := a.ballot.snapshot()
-		for i, ans := range answers {
-			if ans.vote.Outcome != Held {
-				continue
-			}
-			a.ballot.reopen(i)
-			a.claim.lanes[i].put(&errand{
-				req: script.Acquire{
-					Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
-					Proposal: a.c.clock.Wall().UnixMicro(), Clamp: a.terms.ttl / 4,
-				},
-				until: a.end(), begun: a.c.clock.Now(), ttl: a.terms.ttl,
-				done: func(ans answer) { a.ballot.put(i, ans) },
-			})
+// confirmed tells whether the rival was found a second time on a quorum of nodes.
+func (s *splitVote) confirmed(st standing) bool {
+	n := 0
+	for _, i := range st.nodes {
+		if s.second[i] {
+			n++
 		}
 	}
-	s.timer = time.NewTimer(max(200*time.Microsecond, a.roundTrip()/2))
+	return s.rival == st.rival && n >= s.attempt.c.need
 }
 
-// standing counts the nodes of the strongest rival and tells whether this contender leads.
-func standing(a *attempt) (most int, leads bool) {
-	answers, _ := a.ballot.snapshot()
+func (s *splitVote) rearm(d time.Duration) {
+	s.stop()
+	s.timer = time.NewTimer(max(200*time.Microsecond, d))
+}
+
+// askAgain asks a node once more that has answered.
+func (a *attempt) askAgain(i int) {
+	a.ballot.reopen(i)
+	e := a.request()
+	e.begun = a.c.clock.Now()
+	e.done = func(ans answer) { a.ballot.put(i, ans) }
+	a.claim.lanes[i].put(&e)
+}
+
+// standing is how the vote looks at a moment.
+type standing struct {
+	leads     bool   // this contender
+	rival     string // the strongest other one
+	nodes     []int  // where the rival is
+	blocked   int    // nodes with a key of another type
+	waiting   int    // nodes that have not answered
+	unanimous bool   // every node that is up has the rival, and all have answered
+}
+
+// standing reads the vote.
+func (a *attempt) standing() standing {
+	answers, waiting := a.ballot.snapshot()
 	mine, blocked := 0, 0
-	rivals := map[string]int{}
-	for _, ans := range answers {
+	rivals := map[string][]int{}
+	for i, ans := range answers {
 		switch {
 		case ans.vote.Outcome == Granted:
 			mine++
 		case ans.vote.Outcome == Held && ans.vote.Holder == "":
-			blocked++ // a key of another type will not withdraw
+			blocked++
 		case ans.vote.Outcome == Held:
-			rivals[ans.vote.Holder]++
+			rivals[ans.vote.Holder] = append(rivals[ans.vote.Holder], i)
 		}
 	}
-	if blocked > len(answers)-a.c.need {
-		return len(answers), false
-	}
-	leads = mine > 0
-	for holder, n := range rivals {
-		most = max(most, n)
-		if n > mine || (n == mine && holder < a.claim.holder) {
-			leads = false
+	st := standing{leads: mine > 0, blocked: blocked, waiting: waiting}
+	st.unanimous = mine == 0 && len(rivals) == 1 && blocked == 0 && waiting == 0
+	for holder, nodes := range rivals {
+		if n := len(nodes); n > len(st.nodes) || (n == len(st.nodes) && holder < st.rival) {
+			st.rival, st.nodes = holder, nodes
 		}
 	}
-	return most, leads
+	if n := len(st.nodes); n > mine || (n == mine && st.rival < a.claim.holder) {
+		st.leads = false
+	}
+	return st
 }
 
-// roundTrip is how long the slowest node took that has answered.
+// roundTrip is how long the slowest node took that has answered, to any question of this attempt.
 func (a *attempt) roundTrip() time.Duration {
-	var longest time.Duration
 	for _, v := range a.ballot.votes() {
-		longest = max(longest, v.Elapsed)
+		a.slowest = max(a.slowest, v.Elapsed)
 	}
-	return longest
+	return a.slowest
 }
 
 // comeBack is how long a contender that withdrew stays away: at least as long as the leader needs to ask again, at
@@ -143,16 +191,25 @@ func comeBack(roundTrip, nodeTimeout time.Duration, round int, random func() flo
 	return unit + time.Duration(random()*spread*float64(unit))
 }
 
-// picture is who held which nodes in a verdict. One that does not change from one visit to the next is no vote under
-// way but a hold that is settled, under several names: Redisson's RedLock uses another one on each node.
-func picture(votes []Vote) string {
-	var held []byte
-	for _, v := range votes {
-		if v.Outcome == Held {
-			held = append(append(held, v.Holder...), '|')
-		} else {
-			held = append(held, '-', '|')
+// stalemate notices that a split vote is none: the same holders on the same nodes for so long that nobody of them can
+// be about to win or to withdraw. Redisson's RedLock, for one, uses another holder on each node.
+type stalemate struct {
+	picture string
+	since   clock.Instant
+}
+
+// settled takes in a verdict and tells whether the picture has been the same for two node timeouts.
+func (s *stalemate) settled(c *Coordinator, v *verdict) bool {
+	var held strings.Builder
+	for _, vote := range v.votes {
+		if vote.Outcome == Held {
+			held.WriteString(vote.Holder)
 		}
+		held.WriteByte('|')
 	}
-	return string(held)
+	now := c.clock.Now()
+	if picture := held.String(); picture != s.picture || s.since.IsZero() {
+		s.picture, s.since = picture, now
+	}
+	return now.Sub(s.since) >= 2*c.cfg.NodeTimeout
 }

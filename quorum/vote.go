@@ -97,7 +97,10 @@ func judge(name string, reply script.Reply, err error, elapsed time.Duration) an
 		}
 	default:
 		switch reply.Status {
-		case script.Granted, script.Already, script.Renewed, script.Restored, script.Raised,
+		case script.Already:
+			// Every attempt has a holder of its own, and nothing is sent twice: somebody else was asked in our name.
+			v.Outcome, v.Err = Failed, ErrSameServer
+		case script.Granted, script.Renewed, script.Restored, script.Raised,
 			script.Released, script.Absent, script.Probed:
 			v.Outcome = Granted
 		case script.Held, script.Revoked:

@@ -22,17 +22,20 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		return nil, over
 	}
 	var last *verdict
+	var vote stalemate
 	for round := 0; ; round++ {
-		w.line.attempting()
+		attempt := w.line.attempting()
 		lease, v := c.attempt(ctx, name, t)
 		if v == nil {
 			return lease, nil
 		}
-		w.line.attempted(v)
+		w.line.attempted(attempt, v.votes, v.classes[0])
+		// A node that answers after the decision may have been free, too.
+		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes(), v.classes[0]) })
 		switch {
 		case ctx.Err() != nil || v.hopeless:
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
-		case v.split:
+		case v.split && !vote.settled(c, v):
 			// A wake does not shorten this: it would bring the contenders back together.
 			if over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64)); over != nil {
 				return nil, over

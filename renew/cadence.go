@@ -21,8 +21,8 @@ func (c Cadence) Next(start clock.Instant) clock.Instant { return start.Add(c.TT
 // node timeout, then two, four, … and at most a sixth of the TTL.
 func (c Cadence) Again(now clock.Instant, n int) clock.Instant {
 	pause := c.TTL / 6
-	if shift := n - 1; shift < 16 {
-		pause = min(pause, c.NodeTimeout<<shift)
+	if shift := max(n, 1) - 1; c.NodeTimeout < pause>>shift {
+		pause = c.NodeTimeout << shift
 	}
 	return now.Add(max(pause, time.Millisecond))
 }

@@ -19,6 +19,10 @@ end
 
 local held = redis.pcall('HGETALL', KEYS[1])
 if held.err then
+  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
+  if not string.find(held.err, 'WRONGTYPE', 1, true) then
+    return held
+  end
   return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}
 end
 local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
@@ -43,8 +47,10 @@ else
     return {'exhausted', fence, -2, '', 0, now}
   end
   fence = math.max(fence + 1, proposal)
-  -- The fence goes first: a script that is cut off by a missing permission must not leave a lock without an expiry.
   redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[7])
+  -- A missing permission cuts a script off and undoes nothing. So what could fail comes before the lock is there: the
+  -- first PEXPIRE finds no key and only shows that the second, without which the lock would stay for ever, will work.
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
   redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end

@@ -25,6 +25,9 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
   if not held.err then
     holder, count = held[1], tonumber(held[2]) or 0
     revoke(holder)
+  elseif not string.find(held.err, 'WRONGTYPE', 1, true) then
+    -- Not a key of another type, but no permission, say: whoever is in there could not be revoked.
+    return held
   end
   lives = math.max(lives, ttl)
 end

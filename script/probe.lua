@@ -10,6 +10,7 @@ local now = time[1] * 1000000 + time[2]
 
 redis.call('SET', KEYS[2], '1', 'PX', '1000')
 redis.call('GET', KEYS[2])
+redis.call('PEXPIRE', KEYS[1], '1000') -- on no key yet: were it not permitted, the key would stay
 redis.call('HSET', KEYS[1], 'probe', '1')
 redis.call('PEXPIRE', KEYS[1], '1000')
 redis.call('HGETALL', KEYS[1])

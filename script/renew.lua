@@ -24,6 +24,10 @@ end
 
 local held = redis.pcall('HGETALL', KEYS[1])
 if held.err then
+  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
+  if not string.find(held.err, 'WRONGTYPE', 1, true) then
+    return held
+  end
   return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}
 end
 local ttl = redis.call('PTTL', KEYS[1])
@@ -38,9 +42,13 @@ end
 -- Two quorums share a node: with the token stored here, whoever is granted this node later gets a greater one.
 local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[5]))
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[6])
-redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 -- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
 if ttl < tonumber(ARGV[4]) then
+  -- Before HSET, too: where it is not permitted, it must fail while there is no lock (see acquire.lua).
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+if status == 'restored' then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 return {status, fence, ttl, ARGV[2], tonumber(ARGV[3]), now}

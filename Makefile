@@ -1,0 +1,31 @@
+# Short names for what one types every day. .ci/run is what counts.
+
+.PHONY: test race integration fuzz bench lint vuln demo ci
+
+test: # embedded nodes, and real servers where redis-server is installed
+	go test ./...
+
+race:
+	go test -race ./...
+
+integration: # as test, but fails where redis-server is missing
+	REDQUORUM_REQUIRE_REDIS=1 go test -count=1 ./...
+
+fuzz:
+	.ci/fuzz 30s
+
+bench:
+	go test -run '^$$' -bench . ./...
+
+lint:
+	"$$(.ci/tool golangci-lint)" run ./...
+	.ci/imports
+
+vuln:
+	.ci/vuln
+
+demo:
+	go run ./cmd/redquorum demo
+
+ci:
+	.ci/run

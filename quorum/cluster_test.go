@@ -1,0 +1,209 @@
+package quorum_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/internal/faultnet"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ttl is the TTL of the tests in fake time, where a second costs nothing.
+const ttl = 30 * time.Second
+
+// cluster is some nodes on an unkind network, in fake time.
+type cluster struct {
+	t     *testing.T
+	clock clock.Clock
+	nodes []*faultnet.Node
+	log   *journal
+}
+
+// inBubble runs a test in fake time, over n nodes. Every client that the test makes is closed, and at the end nothing
+// may be left on any node but fences and revocations.
+func inBubble(t *testing.T, n int, test func(t *testing.T, cl *cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cl := &cluster{t: t, clock: clock.NewPortable(), log: &journal{}}
+		cl.nodes = faultnet.New(t, n)
+		test(t, cl)
+	})
+}
+
+// client returns a coordinator of its own, as another process would have.
+func (cl *cluster) client(cfg quorum.Config) *quorum.Coordinator {
+	cl.t.Helper()
+	if cfg.TTL == 0 {
+		cfg.TTL = ttl
+	}
+	cfg.Clock = cl.clock
+	cfg.Logger = slog.New(slog.NewTextHandler(cl.log, nil))
+	var nodes []*node.Node
+	for _, n := range cl.nodes {
+		nodes = append(nodes, n.Open(cl.t, cl.clock))
+	}
+	c, err := quorum.New(nodes, cfg)
+	if err != nil {
+		cl.t.Fatal(err)
+	}
+	cl.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// holders are who has the lock, node by node; "" where nobody has.
+func (cl *cluster) holders(name string) []string {
+	who := make([]string, len(cl.nodes))
+	for i, n := range cl.nodes {
+		if keys, err := n.Redis().HKeys(name); err == nil && len(keys) > 0 {
+			who[i] = keys[0]
+		}
+	}
+	return who
+}
+
+// present counts the nodes on which somebody has the lock.
+func (cl *cluster) present(name string) int {
+	n := 0
+	for _, who := range cl.holders(name) {
+		if who != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// fence is the fence of a node, as Redis stores it.
+func (cl *cluster) fence(i int, name string) string {
+	v, _ := cl.nodes[i].Redis().Get(script.FenceKey(name))
+	return v
+}
+
+// eventually waits, in fake time, until the condition holds.
+func (cl *cluster) eventually(within time.Duration, what string, condition func() bool) {
+	cl.t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		synctest.Wait()
+		if condition() {
+			return
+		}
+		if time.Now().After(deadline) {
+			cl.t.Fatalf("not within %v: %s", within, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// never checks, in fake time, that the condition does not hold at any time.
+func (cl *cluster) never(during time.Duration, what string, condition func() bool) {
+	cl.t.Helper()
+	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		synctest.Wait()
+		if condition() {
+			cl.t.Fatalf("it did happen: %s", what)
+		}
+	}
+}
+
+// journal collects log lines.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}
+
+// mustAcquire acquires, at once.
+func mustAcquire(t *testing.T, c *quorum.Coordinator, ctx context.Context, name string, opts ...quorum.Option) *quorum.Lease { //nolint:revive // t comes first in a test
+	t.Helper()
+	l, err := c.TryAcquire(ctx, name, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// mustRelease releases.
+func mustRelease(t *testing.T, l *quorum.Lease) {
+	t.Helper()
+	if err := l.Release(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantIs checks an error's class.
+func wantIs(t *testing.T, err, class error) {
+	t.Helper()
+	if !errors.Is(err, class) {
+		t.Fatalf("error is %v, want one that matches %v", err, class)
+	}
+}
+
+// wantIsNot checks what an error must not match.
+func wantIsNot(t *testing.T, err, class error) {
+	t.Helper()
+	if errors.Is(err, class) {
+		t.Fatalf("error %v matches %v and must not", err, class)
+	}
+}
+
+// contains tells whether a text contains all the parts.
+func contains(text string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// skewed is a clock whose wall time is wrong.
+type skewed struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (s skewed) Wall() time.Time { return s.Clock.Wall().Add(s.by) }
+
+// suspendable is a clock that a test can move on at once, as a suspend of the machine does.
+type suspendable struct {
+	clock.Clock
+	mu sync.Mutex
+	by time.Duration
+}
+
+func (s *suspendable) Now() clock.Instant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Clock.Now().Add(s.by)
+}
+
+func (s *suspendable) sleep(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.by += d
+}

@@ -1,0 +1,173 @@
+package quorum_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// A node hangs with our acquire in its socket and goes on before the acquire's last moment: the lock appears there
+// after everything is over, and is taken back.
+func TestNodeThatWakesWithOurRequestIsClean(t *testing.T) {
+	for _, hung := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 3 * time.Second} {
+		inBubble(t, 3, func(t *testing.T, cl *cluster) {
+			c := cl.client(quorum.Config{TTL: time.Hour})
+			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+			time.Sleep(time.Second)
+			cl.nodes[2].Hold()
+			l := mustAcquire(t, c, t.Context(), "stock")
+			mustRelease(t, l)
+			time.Sleep(hung)
+			cl.nodes[2].Resume()
+			time.Sleep(2 * time.Second)
+			cl.never(10*time.Second, "a key on the node that hung", func() bool { return cl.present("stock") > 0 })
+		})
+	}
+}
+
+// Stragglers are never cancelled, and a release never overtakes them: thousands of cycles with replies out of step
+// leave nothing.
+func TestReleaseNeverOvertakesALateGrant(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		for i, n := range cl.nodes {
+			n.Delay(time.Duration(i*i) * time.Millisecond)
+		}
+		for range 200 {
+			mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		}
+		cl.eventually(time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+func TestReleaseSendsAlthoughItsContextIsOver(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		l := mustAcquire(t, c, t.Context(), "stock")
+		time.Sleep(time.Second)
+		for _, n := range cl.nodes {
+			n.Delay(time.Millisecond)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		wantIs(t, l.Release(ctx), context.Canceled)
+		wantIs(t, l.Err(), quorum.ErrReleased)
+		cl.eventually(time.Second, "released", func() bool { return cl.present("stock") == 0 })
+		wantIs(t, l.Release(t.Context()), quorum.ErrReleased)
+	})
+}
+
+func TestReleaseWithoutAQuorumSaysSoAndGoesOn(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		l := mustAcquire(t, c, t.Context(), "stock")
+		time.Sleep(time.Second)
+		for _, n := range cl.nodes[:3] {
+			n.LoseReplies(true)
+			n.LoseRequests(true)
+		}
+		wantIs(t, l.Release(t.Context()), quorum.ErrNoQuorum)
+		if n := cl.present("stock"); n != 3 {
+			t.Errorf("%d nodes", n)
+		}
+		for _, n := range cl.nodes[:3] {
+			n.LoseReplies(false)
+			n.LoseRequests(false)
+		}
+		cl.eventually(2*time.Second, "released in the background", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+func TestReleaseByAnotherHolderDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		old := mustAcquire(t, a, t.Context(), "stock", quorum.WithLeaseTime(time.Second))
+		<-old.Done()
+		cl.eventually(time.Second, "free", func() bool { return cl.present("stock") == 0 })
+		l := mustAcquire(t, b, t.Context(), "stock")
+		wantIs(t, old.Release(t.Context()), quorum.ErrLost)
+		synctest.Wait()
+		if cl.present("stock") != 3 || l.Err() != nil {
+			t.Error("an old holder released a new one's lock")
+		}
+	})
+}
+
+func TestCloseFreesWhatIsHeldAndIsBounded(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{}) // node timeout 500ms
+		var leases []*quorum.Lease
+		for _, name := range []string{"a", "b", "c"} {
+			leases = append(leases, mustAcquire(t, c, t.Context(), name))
+		}
+		time.Sleep(time.Second)
+		cl.nodes[0].Hold()
+		cl.nodes[1].Hold()
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := c.Acquire(quorum.WithoutLease(t.Context()), "a")
+			waiting <- err
+		}()
+		time.Sleep(time.Second)
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %v, want at most two node timeouts", took)
+		}
+		wantIs(t, <-waiting, quorum.ErrClosed)
+		for _, l := range leases {
+			wantIs(t, l.Err(), quorum.ErrReleased)
+			wantIs(t, l.Release(t.Context()), quorum.ErrReleased)
+			for i, who := range cl.holders(l.Name()) {
+				if i > 1 && who != "" {
+					t.Errorf("node %d still has %s", i, l.Name())
+				}
+			}
+		}
+		_, err := c.TryAcquire(t.Context(), "a")
+		wantIs(t, err, quorum.ErrClosed)
+		_, err = c.Inspect(t.Context(), "a")
+		wantIs(t, err, quorum.ErrClosed)
+		wantIs(t, c.Ping(t.Context()), quorum.ErrClosed)
+	})
+}
+
+func TestCloseInTheMiddleOfEverything(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Delay(3 * time.Millisecond)
+		}
+		for wait := range 30 {
+			c := cl.client(quorum.Config{})
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for {
+						l, err := c.Acquire(t.Context(), "stock")
+						if err != nil {
+							wantIs(t, err, quorum.ErrClosed)
+							return
+						}
+						_ = l.Release(t.Context())
+					}
+				})
+			}
+			time.Sleep(time.Duration(wait) * time.Millisecond)
+			_ = c.Close()
+			wg.Wait()
+		}
+		cl.eventually(5*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
+	})
+}

@@ -1,0 +1,146 @@
+package quorum_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+func TestForceReleaseStaysReleased(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		a, b, operator := cl.client(quorum.Config{}), cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		cl.nodes[3].Kill()
+		cl.nodes[4].Kill()
+		l := mustAcquire(t, a, t.Context(), "stock") // a bare majority: 0, 1, 2
+		cl.nodes[0].Kill()
+		cl.nodes[3].Start(false)
+		held, err := operator.ForceRelease(t.Context(), "stock") // 1, 2, and 3, which does not know the holder
+		if err != nil || !held {
+			t.Fatal(held, err)
+		}
+		cl.nodes[0].Start(true)
+		cl.nodes[4].Start(false)
+		<-l.Done()
+		wantIs(t, l.Err(), quorum.ErrLost)
+		cl.eventually(time.Second, "nothing comes back", func() bool { return cl.present("stock") == 0 })
+		cl.never(2*ttl, "it comes back", func() bool { return cl.present("stock") > 0 })
+		next := mustAcquire(t, b, t.Context(), "stock")
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		mustRelease(t, next)
+		synctest.Wait()
+		if held, err := operator.ForceRelease(t.Context(), "stock"); held || err != nil {
+			t.Errorf("nobody holds it: %v, %v", held, err)
+		}
+	})
+}
+
+// A second force-release must not make the first one's holder forgotten.
+func TestTwoForceReleasesKeepBothHoldersOut(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		operator := cl.client(quorum.Config{})
+		first := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		_, _ = operator.ForceRelease(t.Context(), "stock")
+		second := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		_, _ = operator.ForceRelease(t.Context(), "stock")
+		<-first.Done()
+		<-second.Done()
+		wantIs(t, first.Err(), quorum.ErrLost)
+		wantIs(t, second.Err(), quorum.ErrLost)
+		cl.never(2*ttl, "one of them comes back", func() bool { return cl.present("stock") > 0 })
+	})
+}
+
+func TestForceReleaseWakesWaiters(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		_ = mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(3*time.Second + time.Millisecond)
+		start := time.Now()
+		if _, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock"); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-got; r.err != nil || time.Since(start) > 50*time.Millisecond {
+			t.Errorf("%v after %v", r.err, time.Since(start))
+		}
+	})
+}
+
+func TestForceReleaseOfAKeyOfAnotherType(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			_ = n.Redis().Set("stock", "data")
+		}
+		held, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock")
+		if !held || err != nil {
+			t.Error(held, err)
+		}
+	})
+}
+
+func TestForceReleaseWithoutAQuorumSaysSo(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		cl.nodes[0].Kill()
+		cl.nodes[1].Hold()
+		_, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNoQuorum)
+	})
+}
+
+func TestInspectTellsWhoHoldsWhatAndForHowLong(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c, o := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		s, err := o.Inspect(t.Context(), "stock")
+		if err != nil || s.Verdict != quorum.VerdictFree || s.Holder != "" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		l := mustAcquire(t, c, t.Context(), "stock")
+		_ = mustAcquire(t, c, l.Context(t.Context()), "stock")
+		synctest.Wait()
+		cl.nodes[0].Kill()
+		cl.nodes[1].Hold()
+		s, err = o.Inspect(t.Context(), "stock")
+		if err != nil || s.Verdict != quorum.VerdictHeld || s.Holder != l.Holder() || s.HoldCount != 2 || s.Token != l.Token() {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if s.TTL <= 0 || s.TTL > ttl || s.Nodes[0].Err == nil || s.Nodes[1].Err == nil || !s.Nodes[2].Held {
+			t.Errorf("%+v", s)
+		}
+		cl.nodes[2].Kill()
+		s, err = o.Inspect(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNoQuorum)
+		if s.Verdict != quorum.VerdictUnknown || len(s.Nodes) != 5 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestPingTellsWhatEachNodeLacks(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		if err := c.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range cl.nodes {
+			if keys := n.Redis().Keys(); len(keys) != 0 {
+				t.Errorf("node %d: ping left %v", i, keys)
+			}
+		}
+		cl.nodes[0].Redis().SetError("NOAUTH Authentication required.")
+		if err := c.Ping(t.Context()); err != nil {
+			t.Errorf("a quorum can: %v", err)
+		}
+		if !contains(cl.log.String(), "NOAUTH", cl.nodes[0].Addr()) {
+			t.Error("the node that cannot is not logged")
+		}
+		cl.nodes[1].Kill()
+		err := c.Ping(t.Context())
+		wantIs(t, err, quorum.ErrNoQuorum)
+		if !contains(err.Error(), "NOAUTH", cl.nodes[1].Addr()+" failed", cl.nodes[2].Addr()+" granted") {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,270 @@
+package quorum_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+func TestWatchdogKeepsALeaseForManyTTLs(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		cl.never(5*ttl, "the lease ends, or a node loses it", func() bool { return l.Err() != nil || cl.present("stock") < 5 })
+		if left := l.Remaining(); left < ttl/2 {
+			t.Errorf("only %v left under a watchdog", left)
+		}
+	})
+}
+
+func TestLeaseWithALeaseTimeIsNotRenewed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Second))
+		start := time.Now()
+		<-l.Done()
+		if took := time.Since(start); took > 5*time.Second || took < 4*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		wantIs(t, l.Err(), quorum.ErrLost)
+		wantIs(t, l.Release(t.Context()), quorum.ErrLost)
+	})
+}
+
+func TestExplicitRenewExtendsByTheLeaseTime(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Second))
+		time.Sleep(4 * time.Second)
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(4 * time.Second)
+		if err := l.Err(); err != nil {
+			t.Fatal(err)
+		}
+		<-l.Done()
+		wantIs(t, l.Renew(t.Context()), quorum.ErrLost)
+	})
+}
+
+func TestMaxHoldEndsAWatchedLease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{MaxHold: 2 * ttl}), t.Context(), "stock")
+		start := time.Now()
+		<-l.Done()
+		if took := time.Since(start); took > 2*ttl || took < 2*ttl-time.Second {
+			t.Errorf("ended after %v, want %v", took, 2*ttl)
+		}
+		wantIs(t, l.Err(), quorum.ErrLost)
+		cl.eventually(time.Second, "released", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+// A node that was restarted empty, or was missed by the acquire, has the lease again well before the next regular
+// renewal, or at that renewal.
+func TestLeaseSurvivesARollingRestartWithoutPersistence(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		for _, n := range cl.nodes {
+			n.Kill()
+			time.Sleep(time.Second)
+			n.Start(false)
+			cl.eventually(ttl/3+time.Second, "healed", func() bool { return cl.present("stock") == 5 })
+			if _, err := b.TryAcquire(t.Context(), "stock"); err == nil {
+				t.Fatal("two holders")
+			}
+			if err := l.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range cl.nodes {
+			if got := cl.fence(i, "stock"); got == "" {
+				t.Errorf("node %d has forgotten the fence", i)
+			}
+		}
+		mustRelease(t, l)
+		next := mustAcquire(t, b, t.Context(), "stock")
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+	})
+}
+
+func TestMissedNodesAreAskedAgainSoon(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		cl.nodes[3].Kill()
+		cl.nodes[4].Kill()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		cl.nodes[3].Start(false)
+		cl.nodes[4].Start(false)
+		cl.eventually(2*time.Second, "the bare majority is whole", func() bool { return cl.present("stock") == 5 })
+		mustRelease(t, l)
+	})
+}
+
+// Cut off: Done is closed before the key can have run out anywhere, while requests hang in flight.
+func TestLossIsAnnouncedBeforeAnyNodeExpires(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		l := mustAcquire(t, c, t.Context(), "stock")
+		ctx := l.Context(t.Context())
+		time.Sleep(ttl/3 + time.Second) // one renewal
+		for _, n := range cl.nodes {
+			n.LoseRequests(true)
+		}
+		<-l.Done()
+		if n := cl.present("stock"); n != 3 {
+			t.Errorf("announced when only %d of 3 nodes had the key", n)
+		}
+		wantIs(t, l.Err(), quorum.ErrLost)
+		if l.Remaining() != 0 {
+			t.Error("something remains of a lost lease")
+		}
+		<-ctx.Done()
+		wantIs(t, context.Cause(ctx), quorum.ErrLost)
+	})
+}
+
+// A quorum answers the renewal, but after the old end: somebody else may have had the lock in between.
+func TestRenewalThatIsAnsweredAfterTheOldEndDoesNotCount(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		l := mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(2*time.Second))
+		time.Sleep(l.Remaining() - 100*time.Millisecond)
+		for _, n := range cl.nodes {
+			n.Delay(80 * time.Millisecond) // the request arrives in time, the reply does not
+		}
+		wantIs(t, l.Renew(t.Context()), quorum.ErrLost)
+		wantIs(t, l.Err(), quorum.ErrLost)
+		cl.eventually(2*time.Second, "what the renewal did is undone", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+// Requests of a lease that has ended do nothing when they arrive at last.
+func TestEndedLeaseIsNotRestored(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		for _, n := range cl.nodes {
+			n.Hold() // renewals reach the sockets, and stay there
+		}
+		<-l.Done()
+		time.Sleep(time.Second)
+		for _, n := range cl.nodes {
+			n.Restart() // empty: nothing is held
+		}
+		for _, n := range cl.nodes {
+			n.Resume()
+		}
+		synctest.Wait()
+		if n := cl.present("stock"); n != 0 {
+			t.Fatalf("restored on %d nodes after its end", n)
+		}
+		mustRelease(t, mustAcquire(t, b, t.Context(), "stock"))
+	})
+}
+
+func TestLeaseEndsAtOnceWhenMoreThanASpareMinorityBelongsToOthers(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		for _, n := range cl.nodes[:3] {
+			n.Redis().Del("stock")
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		start := time.Now()
+		<-l.Done()
+		if took := time.Since(start); took > ttl/3+time.Second {
+			t.Errorf("noticed after %v", took)
+		}
+		wantIs(t, l.Err(), quorum.ErrLost)
+		cl.eventually(time.Second, "the rest is released", func() bool {
+			who := cl.holders("stock")
+			return who[3] == "" && who[4] == "" && who[0] == "stranger:1"
+		})
+	})
+}
+
+func TestMinorityOfStrangersDoesNotEndALease(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		for _, n := range cl.nodes[:2] {
+			n.Redis().Del("stock")
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		time.Sleep(2 * ttl)
+		if err := l.Err(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRenewalNeverShortens(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[0].Redis().SetTTL("stock", time.Hour)
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if left := cl.nodes[0].Redis().TTL("stock"); left < time.Hour-time.Second {
+			t.Errorf("shortened to %v", left)
+		}
+	})
+}
+
+func TestShortenedTTLIsReported(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[1].Redis().SetTTL("stock", 5*time.Second)
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if log := cl.log.String(); !contains(log, "shortened", cl.nodes[1].Addr()) {
+			t.Errorf("log says %q", log)
+		}
+	})
+}
+
+func TestRenewalKeepsTheFencesAlive(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{TTL: time.Hour}), t.Context(), "stock")
+		time.Sleep(25 * time.Hour)
+		for i := range cl.nodes {
+			if cl.fence(i, "stock") == "" {
+				t.Errorf("the fence of node %d ran out under a held lease", i)
+			}
+			if left := cl.nodes[i].Redis().TTL(script.FenceKey("stock")); left < 23*time.Hour {
+				t.Errorf("node %d: %v left", i, left)
+			}
+		}
+		mustRelease(t, l)
+	})
+}
+
+func TestOutageShorterThanTheTTLCostsNoLease(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(ttl / 3)
+		for _, n := range cl.nodes {
+			n.Kill()
+		}
+		time.Sleep(ttl / 2)
+		for _, n := range cl.nodes {
+			n.Start(true)
+		}
+		time.Sleep(2 * ttl)
+		if err := l.Err(); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+	})
+}

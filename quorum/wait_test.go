@@ -1,0 +1,270 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+// acquiring starts an Acquire and returns its result.
+func acquiring(c *quorum.Coordinator, ctx context.Context, name string, opts ...quorum.Option) <-chan result { //nolint:revive // reads like Acquire
+	ch := make(chan result, 1)
+	go func() {
+		l, err := c.Acquire(ctx, name, opts...)
+		ch <- result{l, err}
+	}()
+	return ch
+}
+
+type result struct {
+	lease *quorum.Lease
+	err   error
+}
+
+func TestWaiterIsWokenByTheRelease(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.Delay(time.Millisecond)
+		}
+		l := mustAcquire(t, a, t.Context(), "stock")
+		got := acquiring(b, t.Context(), "stock")
+		time.Sleep(10*time.Second + 7*time.Millisecond)
+		start := time.Now()
+		mustRelease(t, l)
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 10*time.Millisecond {
+			t.Errorf("woken after %v", took)
+		}
+		mustRelease(t, r.lease)
+		time.Sleep(time.Second)
+		for i, n := range cl.nodes {
+			if left := n.Redis().PubSubNumSub(script.Channel("stock"))[script.Channel("stock")]; left != 0 {
+				t.Errorf("node %d: %d subscriptions left", i, left)
+			}
+		}
+	})
+}
+
+// A holder of {1,2,3} is never announced by 4 and 5.
+func TestWakeCountsNodesFoundFreeAndNodesThatAnnounced(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		b := cl.client(quorum.Config{})
+		for _, n := range cl.nodes[:3] {
+			n.Redis().HSet("stock", "stranger:1", "1")
+			n.Redis().SetTTL("stock", time.Hour)
+		}
+		got := acquiring(b, t.Context(), "stock")
+		time.Sleep(5*time.Second + 3*time.Millisecond)
+		start := time.Now()
+		for _, n := range cl.nodes[:2] { // the third message is lost
+			n.Redis().Del("stock")
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+		}
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 50*time.Millisecond {
+			t.Errorf("woken after %v", took)
+		}
+	})
+}
+
+func TestWaiterGetsALockWhoseTTLRanOut(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "dead:1", "1")
+			n.Redis().SetTTL("stock", 10*time.Second)
+		}
+		start := time.Now()
+		r := <-acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took < 10*time.Second || took > 10*time.Second+50*time.Millisecond {
+			t.Errorf("had it after %v", took)
+		}
+	})
+}
+
+func TestWaiterWithoutAnyMessageStillGetsTheLock(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(10 * time.Second)
+		for _, n := range cl.nodes { // released silently
+			n.Redis().Del("stock")
+		}
+		start := time.Now()
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("polled after %v", took)
+		}
+	})
+}
+
+func TestWaitersOfOneProcessAreServedInOrder(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		var mu sync.Mutex
+		var order []int
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				ctx := t.Context()
+				if i%5 == 4 { // some give up
+					c, cancel := context.WithTimeout(ctx, time.Second)
+					defer cancel()
+					ctx = c
+				}
+				l, err := b.Acquire(ctx, "stock")
+				if err != nil {
+					wantIs(t, err, context.DeadlineExceeded)
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				mustRelease(t, l)
+			})
+			synctest.Wait()
+		}
+		time.Sleep(5 * time.Second)
+		mustRelease(t, l)
+		wg.Wait()
+		if len(order) != 16 {
+			t.Fatalf("%d had it: %v", len(order), order)
+		}
+		for i := 1; i < len(order); i++ {
+			if order[i] < order[i-1] {
+				t.Fatalf("served in the order %v", order)
+			}
+		}
+	})
+}
+
+func TestWaitTimeEndsTheWaitWithTheLastWord(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		start := time.Now()
+		_, err := b.Acquire(t.Context(), "stock", quorum.WithWaitTime(3*time.Second))
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("took %v", took)
+		}
+		wantIs(t, err, quorum.ErrNotAcquired)
+		var votes *quorum.QuorumError
+		if !errors.As(err, &votes) || votes.Votes[0].Holder != l.Holder() {
+			t.Errorf("no last word in %v", err)
+		}
+		_, err = b.Acquire(t.Context(), "stock", quorum.WithWaitTime(0))
+		wantIs(t, err, quorum.ErrNotAcquired)
+
+		for _, n := range cl.nodes[:3] {
+			n.Kill()
+		}
+		_, err = b.Acquire(t.Context(), "stock", quorum.WithWaitTime(3*time.Second))
+		wantIs(t, err, quorum.ErrNoQuorum)
+		wantIsNot(t, err, quorum.ErrNotAcquired)
+	})
+}
+
+func TestAcquireWaitsThroughAnOutage(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Kill()
+		}
+		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(time.Minute)
+		for _, n := range cl.nodes {
+			n.Start(false)
+		}
+		start := time.Now()
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("noticed after %v", took)
+		}
+	})
+}
+
+func TestAcquireFailsAtOnceOnErrorsThatWaitingCannotCure(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes[:3] {
+			n.Redis().SetError("NOPERM this user has no permissions to run the 'evalsha' command")
+		}
+		start := time.Now()
+		_, err := cl.client(quorum.Config{}).Acquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNoQuorum)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		if !contains(err.Error(), "NOPERM") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFinishedContextTouchesNoNode(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("no more"))
+		for _, err := range []error{
+			second(c.Acquire(ctx, "stock")), second(c.TryAcquire(ctx, "stock")),
+			c.Do(ctx, "stock", func(context.Context) error { t.Error("ran"); return nil }),
+			c.Mutex("stock").LockContext(ctx), c.Ping(ctx), second(c.ForceRelease(ctx, "stock")),
+		} {
+			wantIs(t, err, context.Canceled)
+			wantIs(t, err, context.Cause(ctx))
+			wantIsNot(t, err, quorum.ErrNotAcquired)
+		}
+		for _, n := range cl.nodes {
+			if n.Dials() != 0 {
+				t.Error("a node was dialled")
+			}
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestCancelledWaiterLeavesNothingBehind(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		ctx, cancel := context.WithCancel(t.Context())
+		first, next := acquiring(b, ctx, "stock"), acquiring(b, t.Context(), "stock")
+		time.Sleep(5 * time.Second)
+		cancel()
+		wantIs(t, (<-first).err, context.Canceled)
+		mustRelease(t, l)
+		r := <-next // the wake belongs to the name
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		mustRelease(t, r.lease)
+		time.Sleep(time.Second)
+		for _, n := range cl.nodes {
+			if got := n.Redis().PubSubNumSub(script.Channel("stock"))[script.Channel("stock")]; got != 0 || len(n.Redis().HGet("stock", l.Holder())) > 0 {
+				t.Errorf("%d subscriptions left", got)
+			}
+		}
+	})
+}
