@@ -16,6 +16,7 @@ import (
 // Of several tries at the same moment on a free lock exactly one wins: never two, and never none.
 func TestExactlyOneOfSeveralSimultaneousTriesWins(t *testing.T) {
 	for _, contenders := range []int{2, 3, 5, 16} {
+		rounds := max(5, 40/contenders)
 		for _, nodes := range []int{3, 5} {
 			t.Run(fmt.Sprintf("%d contenders, %d nodes", contenders, nodes), func(t *testing.T) {
 				inBubble(t, nodes, func(t *testing.T, cl *cluster) {
@@ -28,7 +29,7 @@ func TestExactlyOneOfSeveralSimultaneousTriesWins(t *testing.T) {
 						mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
 						time.Sleep(10 * time.Millisecond)
 					}
-					for round := range 25 {
+					for round := range rounds {
 						for _, n := range cl.nodes {
 							n.Delay(time.Duration(random.IntN(5000)) * time.Microsecond)
 						}

@@ -91,11 +91,11 @@ func TestNothingShortensALock(t *testing.T) {
 		{"longer", time.Hour, ttl, time.Hour},
 		{"without an end", 0, ttl, ttl},
 	} {
-		for _, make := range []func(time.Duration) script.Request{
+		for _, with := range []func(time.Duration) script.Request{
 			func(d time.Duration) script.Request { r := anAcquire; r.TTL = d; return r },
 			func(d time.Duration) script.Request { r := aRenewal; r.TTL = d; return r },
 		} {
-			req := make(tt.ask)
+			req := with(tt.ask)
 			t.Run(req.Script().Name+" of a lock "+tt.title, func(t *testing.T) {
 				onBoth(t, func(t *testing.T, c *redis.Client) {
 					lock(t, c, us, 1, tt.left)
@@ -130,10 +130,10 @@ var fencing = []struct {
 func TestFenceOutlivesTheLock(t *testing.T) {
 	for _, tt := range fencing {
 		for lock, want := range map[time.Duration]time.Duration{
-			ttl:                              day,
-			12 * time.Hour:                   day,
-			12*time.Hour + time.Minute:       day + 2*time.Minute,
-			100 * day:                        200 * day,
+			ttl:                                 day,
+			12 * time.Hour:                      day,
+			12*time.Hour + time.Minute:          day + 2*time.Minute,
+			100 * day:                           200 * day,
 			1500*time.Microsecond + 100*365*day: 2 * (100*365*day + time.Millisecond), // cut off to milliseconds
 		} {
 			t.Run(tt.title+" for "+lock.String(), func(t *testing.T) {

@@ -1,0 +1,90 @@
+package script_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redquorum/redquorum/internal/redisserver"
+	"github.com/redquorum/redquorum/script"
+)
+
+// without returns a client that may do everything but some commands.
+func without(t *testing.T, s *redisserver.Server, denied ...string) *redis.Client {
+	t.Helper()
+	rules := []any{"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "&*", "+@all"}
+	for _, command := range denied {
+		rules = append(rules, "-"+strings.ToLower(command))
+	}
+	must(t, s.Client().Do(t.Context(), rules...))
+	c := redis.NewClient(&redis.Options{
+		Addr: s.Addr(), Username: "limited", Password: "any",
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A script that is cut off in the middle keeps what it has done. Whichever permission is missing, what it has done is
+// never a lock that stays for ever, nor half a force-release, nor an answer that was not asked for.
+func TestMissingPermissionLeavesNoLockWithoutAnEnd(t *testing.T) {
+	s := redisserver.Start(t)
+	admin := s.Client()
+	for command := range commands(t, aProbe.Script()) {
+		for _, held := range []string{"", us, them} {
+			t.Run(command+" "+held, func(t *testing.T) {
+				c := without(t, s, command)
+				for _, req := range everyRequest {
+					must(t, admin.FlushAll(t.Context()))
+					if held != "" {
+						lock(t, admin, held, 1, ttl/2)
+					}
+					got, err := send(t.Context(), c, req, 0)
+					for key, left := range ttls(t, admin) {
+						if left == script.NoExpiry {
+							t.Errorf("%s: %+v, %v: %s stays for ever", req.Script().Name, got, err, key)
+						}
+					}
+					if err == nil && got.Status == script.Held && held != them && req != script.Request(aLook) {
+						t.Errorf("%s: %+v, though nobody else holds it", req.Script().Name, got)
+					}
+					if uses := commands(t, req.Script())[command]; !uses && err != nil {
+						t.Errorf("%s does not need %s, and fails: %v", req.Script().Name, command, err)
+					}
+				}
+				if _, err := send(t.Context(), c, aProbe, 0); err == nil {
+					t.Error("the probe did not notice")
+				}
+			})
+		}
+	}
+}
+
+func TestWithoutPublishPermissionALockIsReleasedAllTheSame(t *testing.T) {
+	s := redisserver.Start(t)
+	c := without(t, s, "PUBLISH")
+	for _, req := range []script.Request{aRelease, aRollback, aForce} {
+		lock(t, s.Client(), us, 1, ttl)
+		wantStatus(t, run(t, c, req), script.Released)
+		if must(t, s.Client().Exists(t.Context(), name)) != 0 {
+			t.Errorf("%s left the lock there", req.Script().Name)
+		}
+	}
+}
+
+// Whom a node cannot read, it cannot revoke; to delete the lock all the same would let him restore it elsewhere.
+func TestForceReleaseThatCannotRevokeDeletesNothing(t *testing.T) {
+	s := redisserver.Start(t)
+	for _, command := range []string{"HGETALL", "SET", "GET"} {
+		c := without(t, s, command)
+		lock(t, s.Client(), them, 1, ttl)
+		unchanged(t, s.Client(), func() {
+			if got, err := send(t.Context(), c, aForce, 0); err == nil {
+				t.Errorf("without %s: %+v, want an error", command, got)
+			}
+		})
+	}
+}
