@@ -114,7 +114,7 @@ func TestPortableFollowsTheFasterSourceWhileTheWallClockIsSlewed(t *testing.T) {
 		start := p.Now()
 		for range 24 * 60 * 60 {
 			m.run(time.Second)
-			m.step(sign * time.Second * ppm / 1_000_000)
+			m.step(sign * (time.Second * ppm / 1_000_000)) //nolint:durationcheck // sign is +1 or -1
 			got := p.Now().Sub(start)
 			if got < m.real {
 				t.Fatalf("slewed by %+d ppm: %v measured as %v", sign*ppm, m.real, got)

@@ -109,7 +109,7 @@ func (s *subscription) receive() error {
 	for {
 		msg, err := s.pubsub.Receive(context.Background())
 		if err != nil {
-			return nil //nolint:nilerr // the connection is replaced, whatever broke it
+			return nil
 		}
 		s.heard.Store(true)
 		s.recent.Store(true)
