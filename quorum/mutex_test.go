@@ -71,7 +71,7 @@ func TestUnlockOfAnUnlockedMutexPanics(t *testing.T) {
 			if recover() == nil {
 				t.Error("no panic")
 			}
-			m.Lock() // and it is none the worse for it
+			m.Lock()   // and it is none the worse for it
 			m.Unlock() //nolint:staticcheck // that it can be locked is the point
 		}()
 		m.Unlock()
