@@ -38,7 +38,6 @@ type line struct {
 
 	attempts   int // how many were made, to tell late answers of an earlier one
 	votes      []Vote
-	lastClass  error
 	subscribed bool
 }
 
@@ -50,7 +49,7 @@ func (ls *lines) join(c *Coordinator, name string) *line {
 	if ln == nil {
 		n := len(c.nodes)
 		ln = &line{
-			c: c, name: name, all: ls, wake: make(chan struct{}, 1), lastClass: ErrNotAcquired,
+			c: c, name: name, all: ls, wake: make(chan struct{}, 1),
 			free: make([]bool, n), announced: make([]bool, n), confirmed: make([]bool, n),
 		}
 		if ls.byName == nil {
@@ -148,7 +147,7 @@ func (ln *line) attempting() int {
 }
 
 // attempted takes in what an attempt found.
-func (ln *line) attempted(attempt int, votes []Vote, class error) {
+func (ln *line) attempted(attempt int, votes []Vote) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if attempt != ln.attempts {
@@ -157,7 +156,7 @@ func (ln *line) attempted(attempt int, votes []Vote, class error) {
 	for i, vote := range votes {
 		ln.free[i] = vote.Outcome == Granted
 	}
-	ln.votes, ln.lastClass = votes, class
+	ln.votes = votes
 	ln.signalIfFree()
 }
 
@@ -194,13 +193,6 @@ func (ln *line) heard() bool {
 		}
 	}
 	return n >= ln.c.need
-}
-
-// class is what the last attempt failed with.
-func (ln *line) class() error {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	return ln.lastClass
 }
 
 // lastWord are the votes of the last attempt.

@@ -33,6 +33,21 @@ func (c *Coordinator) quorumError(op, name string, votes []Vote, classes ...erro
 	return e
 }
 
+// classify tells what votes without a quorum of grants mean: ErrNoQuorum if more than N - quorum nodes failed or have not
+// answered, since those that did cannot tell whether the lock is held; ErrNotAcquired otherwise.
+func (c *Coordinator) classify(votes []Vote) error {
+	silent := 0
+	for _, v := range votes {
+		if v.Outcome == Failed || v.Outcome == Unknown {
+			silent++
+		}
+	}
+	if silent > len(votes)-c.need {
+		return ErrNoQuorum
+	}
+	return ErrNotAcquired
+}
+
 // retryAfter is when enough of the TTLs seen have run out for a quorum: the need-th smallest, where a node that granted
 // is free now and one that did not answer is of no help. 0 if there is no such moment, or it is now.
 func retryAfter(votes []Vote, need int) time.Duration {

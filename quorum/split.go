@@ -95,7 +95,8 @@ func (s *splitVote) resolve() *verdict {
 		s.until = clock.Earlier(now.Add(lead), a.end())
 	}
 	if !st.leads || !now.Before(s.until) {
-		v := a.fail(ErrNotAcquired)
+		v := a.fail()
+		v.classes = []error{a.c.classify(v.votes)}
 		v.split = true
 		return v
 	}

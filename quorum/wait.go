@@ -29,9 +29,9 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		if v == nil {
 			return lease, nil
 		}
-		w.line.attempted(attempt, v.votes, v.classes[0])
+		w.line.attempted(attempt, v.votes)
 		// A node that answers after the decision may have been free, too.
-		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes(), v.classes[0]) })
+		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes()) })
 		switch {
 		case ctx.Err() != nil || v.hopeless:
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
@@ -80,7 +80,7 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
 	case <-timer:
 		return nil
 	case <-w.expired:
-		classes = []error{w.line.class()}
+		classes = []error{w.c.classify(w.line.lastWord())}
 	case <-w.ctx.Done():
 		classes = contextErrors(w.ctx)
 	case <-w.c.closing:

@@ -62,12 +62,14 @@ func (l *link) deliver(from *stream, to net.Conn) {
 		if !ok {
 			return
 		}
-		timer := time.NewTimer(time.Until(p.due))
-		select {
-		case <-timer.C:
-		case <-l.broken:
-			timer.Stop()
-			return
+		if wait := time.Until(p.due); wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-l.broken:
+				timer.Stop()
+				return
+			}
 		}
 		for {
 			held := l.node.running()
