@@ -81,6 +81,8 @@ func (n *Node) wrap(err error, c *call) error {
 	switch {
 	case errors.Is(err, redis.ErrClosed):
 		e.Err = ErrClosed
+	case errors.Is(err, redis.Nil):
+		// go-redis' error for a reply of nil, which no script gives: odd, but no refusal.
 	case errors.As(err, &answer):
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true

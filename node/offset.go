@@ -2,6 +2,7 @@ package node
 
 import (
 	"sync"
+	"time"
 
 	"github.com/redquorum/redquorum/clock"
 )
@@ -18,10 +19,14 @@ type offset struct {
 // slew is how fast two clocks that are kept by NTP may run apart: 500 ppm each.
 const slew = 0.001
 
+// drift is by how many microseconds the clocks may run apart in a time. Two more are for the readings and for the
+// drift itself, which are cut off to whole microseconds.
+func drift(d time.Duration) int64 { return int64(float64(d.Abs().Microseconds())*slew) + 2 }
+
 // learn takes in the node's time, read between sent and received.
 func (o *offset) learn(node int64, sent, received clock.Instant) {
-	// Both clocks' readings are cut off to whole microseconds: the interval that surely holds is wider by one.
-	lo, hi := node-received.Micros()-1, node-sent.Micros()+1
+	wide := drift(received.Sub(sent))
+	lo, hi := node-received.Micros()-wide, node-sent.Micros()+wide
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,7 +34,7 @@ func (o *offset) learn(node int64, sent, received clock.Instant) {
 		// What was known has become less certain since; where both agree, the narrower wins. Replies overtake each
 		// other, so what was known may as well be the later reading.
 		since := received.Sub(o.at)
-		wider := int64(float64(since.Abs().Microseconds())*slew) + 1
+		wider := drift(since)
 		l, h := max(lo, o.lo-wider), min(hi, o.hi+wider)
 		switch {
 		case l <= h:
@@ -42,8 +47,8 @@ func (o *offset) learn(node int64, sent, received clock.Instant) {
 	o.known, o.lo, o.hi, o.at = true, lo, hi, received
 }
 
-// nodeTime tells what the node's clock shows at an instant, at most: with the lower end of the offset, a request's
-// last moment never comes later on the node than it does here.
+// nodeTime tells what the node's clock shows at an instant, at least: with the lower end of the offset, a request's
+// last moment comes no later on the node than it does here, but for what the clocks drifted apart since the last reply.
 func (o *offset) nodeTime(t clock.Instant) (int64, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -52,8 +52,6 @@ type attempt struct {
 	ballot *ballot
 	start  clock.Instant
 	token  int64
-
-	slowest time.Duration // see roundTrip
 }
 
 // request is what every node is asked.

@@ -1,6 +1,9 @@
 package quorum
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // A ballot gathers the nodes' answers to one question that was put to all of them.
 //
@@ -14,7 +17,8 @@ type ballot struct {
 	answers  []answer
 	in       []bool
 	waiting  int
-	complete func() // called once when the last answer is in; nil if nobody asked
+	slowest  time.Duration // of all answers, those that were taken back included
+	complete func()        // called once when the last answer is in; nil if nobody asked
 }
 
 func newBallot(nodes []*voter) *ballot {
@@ -38,6 +42,7 @@ func (b *ballot) put(i int, a answer) {
 		b.waiting--
 	}
 	b.answers[i] = a
+	b.slowest = max(b.slowest, a.vote.Elapsed)
 	var complete func()
 	if b.waiting == 0 {
 		complete, b.complete = b.complete, nil
@@ -81,6 +86,26 @@ func (b *ballot) snapshot() (answers []answer, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]answer(nil), b.answers...), b.waiting
+}
+
+// longest is how long the slowest answer took.
+func (b *ballot) longest() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.slowest
+}
+
+// missing are the nodes that have not answered.
+func (b *ballot) missing() []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var nodes []int
+	for i, in := range b.in {
+		if !in {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
 }
 
 // votes returns the votes so far.

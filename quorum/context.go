@@ -56,10 +56,23 @@ type heldKey struct {
 	name string
 }
 
+// leaseKey is the key under which a context carries its innermost lease.
+type leaseKey struct{}
+
+// LeaseFrom returns the lease that ctx carries, for its token for one: the innermost one, if there are several. It
+// returns nil if there is none.
+func LeaseFrom(ctx context.Context) *Lease {
+	l, _ := ctx.Value(leaseKey{}).(*Lease)
+	return l
+}
+
 // Value answers for the lease's own name. It looks at the clock too, because that is the way context.Cause asks.
 func (c *leaseContext) Value(key any) any {
 	_ = c.lease.hold.check()
-	if k, ok := key.(heldKey); ok && k == (heldKey{c.lease.hold.c, c.lease.hold.name}) {
+	switch key {
+	case leaseKey{}:
+		return c.lease
+	case heldKey{c.lease.hold.c, c.lease.hold.name}:
 		return c.lease.hold
 	}
 	return c.Context.Value(key)
@@ -72,7 +85,8 @@ func WithoutLease(ctx context.Context) context.Context { return strangerContext{
 type strangerContext struct{ context.Context }
 
 func (c strangerContext) Value(key any) any {
-	if _, ok := key.(heldKey); ok {
+	switch key.(type) {
+	case heldKey, leaseKey:
 		return nil
 	}
 	return c.Context.Value(key)

@@ -155,3 +155,28 @@ func TestContextsLeaveNothingWithALongLease(t *testing.T) {
 		}
 	})
 }
+
+func TestLeaseFromIsTheInnermostLease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		if quorum.LeaseFrom(t.Context()) != nil {
+			t.Error("a lease from nowhere")
+		}
+		err := c.Do(t.Context(), "stock", func(ctx context.Context) error {
+			outer := quorum.LeaseFrom(ctx)
+			return c.Do(ctx, "prices", func(ctx context.Context) error {
+				inner := quorum.LeaseFrom(ctx)
+				if outer.Name() != "stock" || inner.Name() != "prices" || inner.Token() <= 0 {
+					t.Errorf("%v, %v", outer, inner)
+				}
+				if quorum.LeaseFrom(quorum.WithoutLease(ctx)) != nil {
+					t.Error("WithoutLease carries a lease")
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -45,12 +45,6 @@ type Coordinator struct {
 	ended  chan struct{} // closed when Close has finished
 }
 
-// voter is a node of a coordinator.
-type voter struct {
-	*node.Node
-	name string
-}
-
 // Open returns a coordinator for the nodes at the given URLs (see [node.Open]). Like sql.Open it validates and does no
 // I/O; see [Coordinator.Ping].
 func Open(cfg Config, urls ...string) (*Coordinator, error) {

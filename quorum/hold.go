@@ -68,9 +68,10 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 	return l, true
 }
 
-// renewal is when the watchdog renews the lease, if all is well; zero if never.
+// renewal is when the watchdog renews the lease, if all is well; zero if never: it has a lease time, or it has been
+// renewed up to its limit, which the keys outlive.
 func (h *hold) renewal() clock.Instant {
-	if !h.watched {
+	if !h.watched || (!h.limit.IsZero() && !h.end.Before(h.limit)) {
 		return clock.Instant{}
 	}
 	return h.cadence.Next(h.start)

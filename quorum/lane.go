@@ -104,7 +104,14 @@ func (l *lane) send(e *errand) answer {
 	ctx, cancel := context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)
 	defer cancel()
 	reply, err := l.node.Run(ctx, e.req, until)
-	return judge(l.node.name, reply, err, l.c.clock.Now().Sub(e.begun))
+	back := l.c.clock.Now()
+	switch {
+	case err == nil:
+		l.node.answered(back.Sub(now))
+	case errors.Is(err, node.ErrTimeout):
+		l.node.silent.Store(true)
+	}
+	return judge(l.node.name, reply, err, back.Sub(e.begun))
 }
 
 // learn keeps what an answer tells about the node.

@@ -52,8 +52,11 @@ func TestExplicitRenewExtendsByTheLeaseTime(t *testing.T) {
 func TestMaxHoldEndsAWatchedLease(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		l := mustAcquire(t, cl.client(quorum.Config{MaxHold: 2 * ttl}), t.Context(), "stock")
-		start := time.Now()
+		start, before := time.Now(), cl.nodes[0].Requests()
 		<-l.Done()
+		if n := cl.nodes[0].Requests() - before; n > 100 {
+			t.Errorf("%d commands for some six renewals of half a dozen commands", n)
+		}
 		if took := time.Since(start); took > 2*ttl || took < 2*ttl-time.Second {
 			t.Errorf("ended after %v, want %v", took, 2*ttl)
 		}

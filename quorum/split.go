@@ -38,12 +38,18 @@ const (
 	leadLeast = 5 * time.Millisecond
 )
 
-// expect limits the wait for nodes that may never answer, once a rival was seen: whether this contender leads can be
-// told from the others.
+// expect limits the wait for nodes that may never answer, once a rival was seen: how the vote stands can be told from
+// the others.
 func (s *splitVote) expect() {
-	if s.timer == nil {
-		s.timer = time.NewTimer(max(time.Millisecond, 4*s.attempt.roundTrip()))
+	if s.timer != nil {
+		return
 	}
+	a := s.attempt
+	var longest time.Duration
+	for _, i := range a.ballot.missing() {
+		longest = max(longest, a.c.nodes[i].patience(a.c.cfg.NodeTimeout))
+	}
+	s.rearm(longest)
 }
 
 // alarm is the timer's channel; nil if there is none.
@@ -66,35 +72,18 @@ func (s *splitVote) resolve() *verdict {
 	overdue := s.overdue
 	s.overdue = false
 	st := a.standing()
-	if st.blocked > len(a.c.nodes)-a.c.need {
+	switch {
+	case st.blocked > len(a.c.nodes)-a.c.need:
 		return a.fail(ErrNotAcquired) // keys of another type, which will not withdraw
-	}
-	if len(st.nodes) >= a.c.need {
-		if st.unanimous || s.confirmed(st) {
-			return a.fail(ErrNotAcquired)
-		}
-		if st.waiting > 0 && !overdue && s.timer == nil {
-			s.rearm(a.roundTrip() / 4) // the rest is about to come, and may make a second question unnecessary
-			return nil
-		}
-		if s.rival != st.rival {
-			s.rival, s.second = st.rival, map[int]bool{}
-			for _, i := range st.nodes {
-				s.second[i] = true
-				a.askAgain(i)
-			}
-			s.rearm(4 * a.roundTrip())
-		}
+	case len(st.nodes) >= a.c.need && (st.unanimous || s.confirmed(st)):
+		return a.fail(ErrNotAcquired)
+	case st.waiting > 0 && !overdue:
+		s.expect() // the rest may tell how the vote stands, or make a second question unnecessary
 		return nil
-	}
-
-	s.rival = ""
-	now := a.c.clock.Now()
-	if s.until.IsZero() {
-		lead := min(max(leadTrips*a.roundTrip(), leadLeast), a.c.cfg.NodeTimeout)
-		s.until = clock.Earlier(now.Add(lead), a.end())
-	}
-	if !st.leads || !now.Before(s.until) {
+	case len(st.nodes) >= a.c.need && s.rival != st.rival:
+		s.askRival(st)
+		return nil
+	case !s.lead(st):
 		v := a.fail()
 		v.classes = []error{a.c.classify(v.votes)}
 		v.split = true
@@ -110,6 +99,27 @@ func (s *splitVote) resolve() *verdict {
 	// Half a round trip later a rival that withdraws at once will have.
 	s.rearm(a.roundTrip() / 2)
 	return nil
+}
+
+// lead tells whether this contender keeps its grants and goes on.
+func (s *splitVote) lead(st standing) bool {
+	a := s.attempt
+	now := a.c.clock.Now()
+	if s.until.IsZero() {
+		lead := min(max(leadTrips*a.roundTrip(), leadLeast), a.c.cfg.NodeTimeout)
+		s.until = clock.Earlier(now.Add(lead), a.end())
+	}
+	return st.leads && now.Before(s.until)
+}
+
+// askRival asks the nodes of a rival who seems to have a quorum a second time.
+func (s *splitVote) askRival(st standing) {
+	s.rival, s.second = st.rival, map[int]bool{}
+	for _, i := range st.nodes {
+		s.second[i] = true
+		s.attempt.askAgain(i)
+	}
+	s.rearm(2 * s.attempt.roundTrip())
 }
 
 // confirmed tells whether the rival was found a second time on a quorum of nodes.
@@ -176,12 +186,7 @@ func (a *attempt) standing() standing {
 }
 
 // roundTrip is how long the slowest node took that has answered, to any question of this attempt.
-func (a *attempt) roundTrip() time.Duration {
-	for _, v := range a.ballot.votes() {
-		a.slowest = max(a.slowest, v.Elapsed)
-	}
-	return a.slowest
-}
+func (a *attempt) roundTrip() time.Duration { return a.ballot.longest() }
 
 // comeBack is how long a contender that withdrew stays away: at least as long as the leader needs to ask again, at
 // random so that those who withdrew together do not return together, and longer every time, since there are more of

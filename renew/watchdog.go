@@ -61,7 +61,7 @@ func (d *Watchdog) Watch(lease Lease, renewAt, end clock.Instant) *Watch {
 	return w
 }
 
-// Set changes both times. A time that is past is due at once.
+// Set changes both times. A time that is past is due at once. A watch that was stopped, or has ended, begins anew.
 func (w *Watch) Set(renewAt, end clock.Instant) {
 	d := w.dog
 	d.mu.Lock()

@@ -34,6 +34,10 @@ end
 for i = 4, #ARGV do
   revoke(ARGV[i])
 end
+-- Enough for those who may not have noticed; more would be a list that grows for ever.
+while #revoked > 2000 do
+  revoked = string.match(revoked, ' (.*)')
+end
 if revoked ~= '' then
   lives = math.max(lives, redis.call('PTTL', KEYS[2]))
   redis.call('SET', KEYS[2], revoked, 'PX', string.format('%.0f', lives))

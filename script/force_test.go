@@ -73,7 +73,10 @@ func TestForceRelease(t *testing.T) {
 				if must(t, c.Exists(t.Context(), name)) != 0 {
 					t.Error("the lock is still there")
 				}
-				unchanged(t, c, func() { wantStatus(t, run(t, c, req), script.Absent) }) // sent twice
+				wantStatus(t, run(t, c, req), script.Absent) // sent twice
+				if list := revoked(t, c); list != tt.revoked {
+					t.Errorf("sent twice, revoked %q, want %q", list, tt.revoked)
+				}
 			})
 		})
 	}

@@ -146,7 +146,8 @@ func unchanged(t *testing.T, c *redis.Client, f func()) {
 		t.Errorf("changed %v to %v", before, after)
 	}
 	for key, after := range ttls(t, c) {
-		if before := lives[key]; !about(after, before) {
+		// A request that is sent twice may set the same TTL twice.
+		if before := lives[key]; !about(min(before, after), max(before, after)) {
 			t.Errorf("changed the TTL of %s from %v to %v", key, before, after)
 		}
 	}

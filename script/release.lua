@@ -12,14 +12,17 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 -- The last request of a lease is the last chance to tell this node its token: a node that was missed, or granted a
--- lower fence, must not be the only one left that remembers too little.
+-- lower fence, must not be the only one left that remembers too little. But a fence that cannot be read or written must
+-- not keep the lock from being released.
 local token = tonumber(ARGV[5])
 local fence = 0
 if token > 0 then
-  fence = tonumber(redis.call('GET', KEYS[2]) or 0)
-  if fence < token then
-    fence = token
-    redis.call('SET', KEYS[2], string.format('%.0f', token), 'PX', ARGV[6])
+  local stored = redis.pcall('GET', KEYS[2])
+  if type(stored) ~= 'table' then
+    fence = tonumber(stored or 0) or 0
+    if fence < token and redis.pcall('SET', KEYS[2], string.format('%.0f', token), 'PX', ARGV[6]).ok then
+      fence = token
+    end
   end
 end
 

@@ -73,6 +73,9 @@ func (n *Node) Dials() int {
 	return n.dials
 }
 
+// Requests is how many commands the server has carried out since it was started empty.
+func (n *Node) Requests() int { return n.Redis().CommandCount() }
+
 // Conns is how many connections there are.
 func (n *Node) Conns() int {
 	n.mu.Lock()

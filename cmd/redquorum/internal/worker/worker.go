@@ -27,37 +27,36 @@ func Run(ctx context.Context, line io.ReadWriteCloser) error {
 		return fmt.Errorf("no job: %w", err)
 	}
 
-	visit := func(ctx context.Context, w worker) error { return w.sell(ctx, 0) }
+	visit := func(w worker) (soldOut bool, err error) { return w.sell(ctx, 0) }
 	if job.Lock != "" {
 		locks, err := quorum.Open(quorum.Config{TTL: job.TTL}, job.Nodes...)
 		if err != nil {
 			return err
 		}
 		defer locks.Close()
-		visit = func(ctx context.Context, w worker) error { return w.sellLocked(ctx, locks) }
+		visit = func(w worker) (soldOut bool, err error) { return w.sellLocked(ctx, locks) }
 	}
 
 	var shift errgroup.Group
 	for n := range job.Workers {
 		shift.Go(func() error {
 			w := worker{number: n + 1, client: client, job: job}
-			for {
-				switch err := visit(ctx, w); {
-				case errors.Is(err, errSoldOut), ctx.Err() != nil:
-					return nil
-				case errors.Is(err, quorum.ErrLost), errors.Is(err, counter.ErrRefused):
-					// Nothing was sold: the lease went in the middle. Begin the order again.
-				case err != nil:
+			for soldOut := false; !soldOut && ctx.Err() == nil; {
+				var err error
+				if soldOut, err = visit(w); err != nil && ctx.Err() == nil && !beginAgain(err) {
 					return err
 				}
 			}
+			return nil
 		})
 	}
 	return shift.Wait()
 }
 
-// errSoldOut is a look that found nothing.
-var errSoldOut = errors.New("sold out")
+// beginAgain tells whether an order came to nothing because its lease went in the middle.
+func beginAgain(err error) bool {
+	return errors.Is(err, quorum.ErrLost) || errors.Is(err, counter.ErrRefused)
+}
 
 // worker sells one item after the other.
 type worker struct {
@@ -67,10 +66,10 @@ type worker struct {
 }
 
 // sellLocked sells one item inside a lease of its own.
-func (w worker) sellLocked(ctx context.Context, locks *quorum.Coordinator) error {
+func (w worker) sellLocked(ctx context.Context, locks *quorum.Coordinator) (soldOut bool, err error) {
 	lease, err := locks.Acquire(ctx, w.job.Lock)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// What the release says is no news: whether an item was sold the stock has told us, and a lease that went just
 	// after that is no reason to sell it again.
@@ -79,13 +78,10 @@ func (w worker) sellLocked(ctx context.Context, locks *quorum.Coordinator) error
 }
 
 // sell looks, thinks and sells one item: two steps that are safe only if nobody else comes in between.
-func (w worker) sell(ctx context.Context, token int64) error {
+func (w worker) sell(ctx context.Context, token int64) (soldOut bool, err error) {
 	quantity, err := w.client.Look(w.number, token)
-	if err != nil {
-		return err
-	}
-	if quantity == 0 {
-		return errSoldOut
+	if err != nil || quantity == 0 {
+		return err == nil, err
 	}
 	thinking := time.NewTimer(w.job.Think*3/4 + rand.N(w.job.Think/2))
 	defer thinking.Stop()
@@ -95,9 +91,9 @@ func (w worker) sell(ctx context.Context, token int64) error {
 	}
 	// Err reads the clock: after a suspend the lease is over at the first look, before any timer has noticed.
 	if ctx.Err() != nil {
-		return errors.Join(context.Cause(ctx), w.client.Leave(w.number))
+		return false, errors.Join(context.Cause(ctx), w.client.Leave(w.number))
 	}
-	return w.client.Sell(w.number, token, quantity)
+	return false, w.client.Sell(w.number, token, quantity)
 }
 
 // lifeline ends the work when the line has ended, also while no call is under way.
