@@ -100,7 +100,7 @@ func TestOffsetHoldsTheTruth(t *testing.T) {
 			if !o.known {
 				t.Fatal("nothing learnt")
 			}
-			truth := node(time.Duration(o.at.Sub(origin))) - (origin.Micros()*1000 + int64(o.at.Sub(origin)))
+			truth := node(o.at.Sub(origin)) - (origin.Micros()*1000 + int64(o.at.Sub(origin)))
 			if lo, hi := o.lo*1000, o.hi*1000; truth < lo-1000 || truth > hi+1000 {
 				t.Fatalf("the node is %d ns ahead, believed between %d and %d", truth, lo, hi)
 			}

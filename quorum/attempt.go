@@ -28,6 +28,7 @@ type verdict struct {
 func (c *Coordinator) attempt(ctx context.Context, name string, t terms) (*Lease, *verdict) {
 	a := &attempt{c: c, ctx: ctx, terms: t, claim: c.newClaim(name), ballot: newBallot(c.nodes)}
 	a.start = c.clock.Now() // before the first send: validity counts from here
+	a.proposal = c.clock.Wall().UnixMicro()
 	a.claim.putAll(a.ballot, a.request())
 	v := a.poll()
 	if v == nil {
@@ -51,7 +52,9 @@ type attempt struct {
 	claim  *claim
 	ballot *ballot
 	start  clock.Instant
-	token  int64
+
+	proposal int64 // the token proposed: one for all nodes and all questions, so that they agree
+	token    int64 // the token agreed upon
 }
 
 // request is what every node is asked.
@@ -59,7 +62,7 @@ func (a *attempt) request() errand {
 	return errand{
 		req: script.Acquire{
 			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
-			Proposal: a.c.clock.Wall().UnixMicro(), Clamp: a.terms.ttl / 4,
+			Proposal: a.proposal, Clamp: a.terms.ttl / 4,
 		},
 		until: a.end(), begun: a.start, ttl: a.terms.ttl,
 	}

@@ -71,12 +71,12 @@ func TestReleaseAnnouncesOnce(t *testing.T) {
 // Redisson adds no braces to a name that has some: the hash tag is in there already.
 func TestChannelHasRedissonsBraces(t *testing.T) {
 	for lockName, channel := range map[string]string{
-		"plain":         "{plain}",
-		"{tag}:rest":    "{tag}:rest",
-		"rest:{tag}":    "rest:{tag}",
-		"open{":         "open{",
-		"close}":        "{close}}",
-		"with a space ": "{with a space }",
+		"plain":        "{plain}",
+		"{tag}:rest":   "{tag}:rest",
+		"rest:{tag}":   "rest:{tag}",
+		"open{":        "open{",
+		"close}":       "{close}}",
+		"with a space": "{with a space}",
 	} {
 		t.Run(lockName, func(t *testing.T) {
 			if got := script.Channel(lockName); got != "redisson_lock__channel:"+channel {
