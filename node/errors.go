@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -87,6 +89,9 @@ func (n *Node) wrap(err error, c *call) error {
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true
 		e.Sent = c.written && cutOff(answer)
+		if line := culprit(answer, c.req.Script().Source); line != "" {
+			e.Err = fmt.Errorf("%w: %s", err, line)
+		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),
 		errors.As(err, &timeout) && timeout.Timeout():
@@ -100,3 +105,21 @@ func cutOff(answer redis.Error) bool {
 	text := answer.Error()
 	return strings.Contains(text, "user_script") || strings.Contains(text, "script:")
 }
+
+// culprit quotes the line of a script at which it was cut off. Up to version 7.0 Redis tells the number of the line and
+// not which command the user may not run.
+func culprit(answer redis.Error, source string) string {
+	at := scriptLine.FindStringSubmatch(answer.Error())
+	if at == nil {
+		return ""
+	}
+	n, err := strconv.Atoi(at[1])
+	lines := strings.Split(source, "\n")
+	if err != nil || n < 1 || n > len(lines) {
+		return ""
+	}
+	line, _, _ := strings.Cut(lines[n-1], "--") // a comment
+	return strings.TrimSpace(line)
+}
+
+var scriptLine = regexp.MustCompile(`user_script: ?([0-9]+)`)

@@ -78,6 +78,9 @@ func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease
 		if v == nil {
 			return lease, nil
 		}
+		if ctx.Err() != nil {
+			v.classes, v.split = contextErrors(ctx), false
+		}
 		if !v.split || vote.settled(c, v) || !c.clock.Now().Before(deadline) {
 			return nil, c.quorumError(op, name, v.votes, v.classes...)
 		}

@@ -3,14 +3,15 @@ package quorum
 import "context"
 
 // Context returns a copy of parent that is also cancelled, with cause ErrLost or ErrReleased, when the lease ends. Like
-// the lease, it reads the clock whenever it is asked: after a suspend it is done before any timer could say so.
+// the lease, it reads the clock whenever it is asked: after a suspend it is done before any timer could say so. A
+// context derived from it (by context.WithTimeout, say) does not, and is cancelled a moment later.
 //
 // It carries the lease: acquiring the same name under it, with the same coordinator, adds a hold instead of waiting.
 // So goroutines that share it share the hold and do NOT exclude each other; give those that must a context without the
 // lease, by [WithoutLease].
 func (l *Lease) Context(parent context.Context) context.Context {
 	inner, cancel := context.WithCancelCause(parent)
-	ctx := &leaseContext{Context: inner, lease: l}
+	ctx := &leaseContext{Context: inner, lease: l, cancel: cancel}
 	l.hold.mu.Lock()
 	if err := l.err; err != nil {
 		l.hold.mu.Unlock()
@@ -35,18 +36,27 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // channel, so contexts derived from it need no goroutine.
 type leaseContext struct {
 	context.Context
-	lease *Lease
+	lease  *Lease
+	cancel context.CancelCauseFunc
+}
+
+// look ends the context if the lease is over. Somebody else may have ended the lease a moment ago, and not have come to
+// this context yet: whoever looks does not wait for that.
+func (c *leaseContext) look() {
+	if err := c.lease.Err(); err != nil {
+		c.cancel(err)
+	}
 }
 
 // Done looks at the clock first, and so ends the context if the lease is over.
 func (c *leaseContext) Done() <-chan struct{} {
-	_ = c.lease.hold.check()
+	c.look()
 	return c.Context.Done()
 }
 
 // Err looks at the clock first.
 func (c *leaseContext) Err() error {
-	_ = c.lease.hold.check()
+	c.look()
 	return c.Context.Err()
 }
 
@@ -68,7 +78,7 @@ func LeaseFrom(ctx context.Context) *Lease {
 
 // Value answers for the lease's own name. It looks at the clock too, because that is the way context.Cause asks.
 func (c *leaseContext) Value(key any) any {
-	_ = c.lease.hold.check()
+	c.look()
 	switch key {
 	case leaseKey{}:
 		return c.lease

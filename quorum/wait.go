@@ -33,7 +33,10 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		// A node that answers after the decision may have been free, too.
 		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes()) })
 		switch {
-		case ctx.Err() != nil || v.hopeless:
+		case ctx.Err() != nil:
+			// Whatever the verdict was: that others have the lock is no reason not to wait for it, the context is.
+			return nil, c.quorumError("acquire", name, v.votes, contextErrors(ctx)...)
+		case v.hopeless:
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
 			// A wake does not shorten this: it would bring the contenders back together.

@@ -1,0 +1,84 @@
+package quorum_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Several processes contend for one lock while servers hang and die, one at a time, and the dead come back empty.
+//
+// Without the restart guard a server may come back empty only when it cannot have forgotten anything that counts: one
+// TTL after it died. A lease that is believed then had its last successful request begun after the death, so it has a
+// quorum without this server; one whose last successful request is older has ended, TTL - drift after it began. The
+// argument needs no other server, so the next may die as soon as this one is back. Hanging forgets nothing and is
+// allowed at any time.
+//
+// (On Linux only, because only there do the clocks of several processes compare.)
+func TestRealNeverTwoHoldersWhileServersFail(t *testing.T) {
+	m := startMachines(t, 5)
+	var told ledger
+	var crew []*worker
+	for range 4 {
+		w := m.startWorker("contend")
+		told.follow(w)
+		crew = append(crew, w)
+	}
+	// Every fault sees the work go on: with one server faulty there is a quorum.
+	goesOn := func(what string) {
+		t.Helper()
+		n := told.len()
+		m.eventually("work goes on: "+what, func() bool { return told.len() > n+20 })
+	}
+	goesOn("from the start")
+	for i := range m.servers {
+		m.pause(i)
+		goesOn("one server hangs")
+		m.resume(i)
+		goesOn("it is back")
+		m.kill(i)
+		dead := time.Now()
+		goesOn("one server is dead")
+		time.Sleep(time.Until(dead.Add(workerTTL + 50*time.Millisecond)))
+		m.restart(i)
+		goesOn("it is back, empty")
+	}
+	m.eventually("some thousand leases", func() bool { return told.len() >= 2000 })
+
+	for _, w := range crew {
+		_ = w.in.Close()
+	}
+	told.group.Wait() // every process has made its last release
+	m.clean(time.Second)
+	for _, w := range crew {
+		w.wait()
+	}
+	told.check(t)
+}
+
+// check looks for two holders at once, and for tokens that do not grow with the order of the grants.
+func (l *ledger) check(t *testing.T) {
+	t.Helper()
+	slices.SortFunc(l.grants, func(a, b grant) int { return cmp.Compare(a.From, b.From) })
+	lost := 0
+	by := map[string]int{}
+	var last grant // the one before; its To is the latest so far
+	for _, g := range l.grants {
+		client, _, _ := strings.Cut(g.Holder, ":")
+		by[client]++
+		if g.Lost {
+			lost++
+		}
+		if g.From <= last.To {
+			t.Errorf("two holders at once: %+v and %+v", last, g)
+		}
+		if g.Token <= last.Token {
+			t.Errorf("the token does not grow: %+v, then %+v", last, g)
+		}
+		g.To = max(g.To, last.To)
+		last = g
+	}
+	t.Logf("%d leases, %d of them lost; by process %v", len(l.grants), lost, by)
+}

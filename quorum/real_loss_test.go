@@ -1,0 +1,111 @@
+package quorum_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// slowClocks is a drift that leaves a busy machine a fifth of the TTL to notice the end of a lease. What is compared is
+// when it did, and when the keys ran out.
+const slowClocks = 0.2
+
+// A holder that is cut off from all servers sees its lease end before the key can have expired on any of them. The
+// servers are watched past the cut: each tells the moment at which its key expires, on the same machine's clock.
+func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
+	m := startMachines(t, 5)
+	var urls []string
+	var proxies []*proxy
+	for _, s := range m.servers {
+		p := startProxy(t, s)
+		proxies, urls = append(proxies, p), append(urls, p.url())
+	}
+	c := m.clientAt(quorum.Config{DriftFactor: slowClocks}, urls)
+	l := mustGet(t, c, "stock")
+	ctx := l.Context(t.Context())
+	m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
+	before := m.firstExpiry("stock")
+	m.eventually("it was renewed", func() bool { return m.firstExpiry("stock").After(before) })
+
+	for _, p := range proxies {
+		p.cut.Store(true)
+	}
+	wantDone(t, l, quorum.ErrLost)
+	ended := time.Now()
+	wantIs(t, context.Cause(ctx), quorum.ErrLost)
+	if expiry := m.firstExpiry("stock"); !ended.Before(expiry) {
+		t.Errorf("the end was seen at %v, when a key had expired at %v", ended, expiry)
+	} else {
+		t.Logf("the end was seen %v before the first key expired", expiry.Sub(ended))
+	}
+	wantIs(t, l.Release(t.Context()), quorum.ErrLost)
+
+	next := mustGet(t, m.client(quorum.Config{}), "stock")
+	if next.Token() <= l.Token() {
+		t.Errorf("token %d after %d", next.Token(), l.Token())
+	}
+	mustRelease(t, next)
+}
+
+// With the default drift, what a lease believes lies before what the servers do, though by less than a busy machine
+// needs to notice the end.
+func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
+	m := startMachines(t, 5)
+	c := m.client(quorum.Config{})
+	for range 20 {
+		l := mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(realTTL))
+		m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
+		end := time.Now().Add(realTTL)
+		for range 100 {
+			// A pause between the two readings only ever makes the end look later than it is.
+			if left := l.Remaining(); time.Now().Add(left).Before(end) {
+				end = time.Now().Add(left)
+			}
+		}
+		if expiry := m.firstExpiry("stock"); !end.Before(expiry) {
+			t.Errorf("believed until %v, and a key expires at %v", end, expiry)
+		}
+		mustRelease(t, l)
+		m.clean(time.Second)
+	}
+}
+
+// All servers stop. Nothing refuses a connection, and nothing answers.
+func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
+	m := startMachines(t, 5)
+	c := m.client(quorum.Config{DriftFactor: slowClocks})
+	l := mustGet(t, c, "stock")
+	m.pause(0, 1, 2, 3, 4)
+	stopped := time.Now() // every request that was answered began before, and so every key may be gone a TTL later
+	wantDone(t, l, quorum.ErrLost)
+	if took := time.Since(stopped); took >= realTTL {
+		t.Errorf("the end was seen %v after the servers stopped, with a TTL of %v", took, realTTL)
+	}
+	m.resume(0, 1, 2, 3, 4)
+	// The renewals in the servers' sockets restore nothing.
+	next := mustGet(t, m.client(quorum.Config{}), "stock")
+	if next.Token() <= l.Token() {
+		t.Errorf("token %d after %d", next.Token(), l.Token())
+	}
+	mustRelease(t, next)
+	m.clean(patience)
+}
+
+// firstExpiry is when the key expires on the first server that lets it.
+func (m *machines) firstExpiry(name string) time.Time {
+	m.t.Helper()
+	var first time.Time
+	for _, s := range m.servers {
+		at, err := s.Client().PExpireTime(m.t.Context(), name).Result()
+		m.must(err)
+		if at < 0 {
+			return time.Time{} // it is not there any more: it expired at some time before now
+		}
+		if expiry := time.UnixMilli(at.Milliseconds()); first.IsZero() || expiry.Before(first) {
+			first = expiry
+		}
+	}
+	return first
+}
