@@ -171,3 +171,25 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 		cl.eventually(5*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
 	})
 }
+
+// The node's clock was set back after we had learnt it, so our acquire's last moment comes later there than we think,
+// and the acquire arrives after the rollback. "Absent" then proves nothing.
+func TestRollbackGoesOnUntilNothingCanArriveAnyMore(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{TTL: time.Hour})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		late := cl.nodes[2]
+		late.HoldConnections()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		late.Redis().SetTime(time.Now().Add(-5 * time.Second))
+		mustRelease(t, l)
+		time.Sleep(time.Second) // the acquire is given up, and the release found nothing
+		late.Resume()
+		synctest.Wait()
+		if who := cl.holders("stock"); who[2] == "" {
+			t.Fatal("the late acquire did nothing: the test shows nothing")
+		}
+		cl.eventually(2*time.Second, "clean", func() bool { return cl.present("stock") == 0 })
+	})
+}

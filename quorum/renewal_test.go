@@ -147,6 +147,48 @@ func TestRenewalThatIsAnsweredAfterTheOldEndDoesNotCount(t *testing.T) {
 	})
 }
 
+// The same when the machine is suspended in the middle, and no timer has said yet that the lease is over.
+func TestRenewalInFlightDuringASuspendDoesNotCount(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		suspended := &suspendable{Clock: cl.clock}
+		cl.clock = suspended
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(time.Second)
+		for _, n := range cl.nodes {
+			n.Delay(50 * time.Millisecond)
+		}
+		renewed := make(chan error, 1)
+		go func() { renewed <- l.Renew(t.Context()) }()
+		time.Sleep(60 * time.Millisecond)
+		suspended.sleep(2 * ttl)
+		wantIs(t, <-renewed, quorum.ErrLost)
+	})
+}
+
+// A renewal that reaches the nodes after the lease's end restores nothing, not even for a moment.
+func TestRenewalThatArrivesAfterTheEndDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(2*time.Second))
+		if err := l.Renew(t.Context()); err != nil { // the nodes know the script
+			t.Fatal(err)
+		}
+		time.Sleep(l.Remaining() - 100*time.Millisecond)
+		for _, n := range cl.nodes {
+			n.Hold()
+			n.Redis().Del("stock")
+		}
+		renewed := make(chan error, 1)
+		go func() { renewed <- l.Renew(t.Context()) }()
+		time.Sleep(200 * time.Millisecond)
+		for _, n := range cl.nodes {
+			n.Delay(20 * time.Millisecond)
+			n.Resume()
+		}
+		cl.never(300*time.Millisecond, "restored after the end", func() bool { return cl.present("stock") > 0 })
+		wantIs(t, <-renewed, quorum.ErrLost)
+	})
+}
+
 // Requests of a lease that has ended do nothing when they arrive at last.
 func TestEndedLeaseIsNotRestored(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {

@@ -141,3 +141,26 @@ func TestRollbackIsAnnouncedAsRolledBack(t *testing.T) {
 		}
 	})
 }
+
+// A rival leaves one node before it gets another. In the answers of one round it seems to have both.
+func TestQuorumThatNeverWasIsNoReasonToGiveUp(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		near, far := cl.nodes[1], cl.nodes[2]
+		near.Delay(10 * time.Millisecond)
+		far.Delay(50 * time.Millisecond)
+		for range 3 { // it is known how fast they are
+			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+			time.Sleep(time.Second)
+		}
+		near.Redis().HSet("stock", "rival:1", "1")
+		go func() {
+			time.Sleep(20 * time.Millisecond) // we have been there, and not yet here
+			near.Redis().Del("stock")
+			far.Redis().HSet("stock", "rival:1", "1")
+		}()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		mustRelease(t, l)
+		far.Redis().Del("stock")
+	})
+}

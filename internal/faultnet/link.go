@@ -3,6 +3,7 @@ package faultnet
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type link struct {
 	client, server net.Conn
 	once           sync.Once
 	broken         chan struct{} // closed by cut
+	gate           atomic.Pointer[chan struct{}]
 }
 
 func (l *link) start() {
@@ -68,6 +70,13 @@ func (l *link) deliver(from *stream, to net.Conn) {
 			case <-timer.C:
 			case <-l.broken:
 				timer.Stop()
+				return
+			}
+		}
+		if gate := l.gate.Load(); gate != nil {
+			select {
+			case <-*gate:
+			case <-l.broken:
 				return
 			}
 		}

@@ -24,8 +24,9 @@ type Node struct {
 	down    bool
 	delay   time.Duration
 	held    chan struct{} // closed when the node goes on; nil while it runs
-	loseIn  bool          // requests are lost
-	loseOut bool          // replies are lost
+	gates   []chan struct{}
+	loseIn  bool // requests are lost
+	loseOut bool // replies are lost
 	conns   map[*link]struct{}
 	dials   int
 }
@@ -100,7 +101,19 @@ func (n *Node) Hold() {
 	}
 }
 
-// Resume ends Hold.
+// HoldConnections holds only the connections that there are: what is on its way in them arrives after what is sent over
+// new ones. Resume goes on with it.
+func (n *Node) HoldConnections() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	gate := make(chan struct{})
+	for l := range n.conns {
+		l.gate.Store(&gate)
+	}
+	n.gates = append(n.gates, gate)
+}
+
+// Resume ends Hold and HoldConnections.
 func (n *Node) Resume() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,6 +121,10 @@ func (n *Node) Resume() {
 		close(n.held)
 		n.held = nil
 	}
+	for _, gate := range n.gates {
+		close(gate)
+	}
+	n.gates = nil
 }
 
 // LoseRequests makes requests disappear on the way.
