@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration fuzz bench lint vuln demo ci
+.PHONY: test race integration sim fuzz bench lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -10,6 +10,10 @@ race:
 
 integration: # as test, but fails where redis-server is missing
 	REDQUORUM_REQUIRE_REDIS=1 go test -count=1 ./...
+
+sim: # seeded schedules of faults, until stopped or for SIM=10m; -sim.seed=N repeats one that failed
+	go test ./quorum -count=1 -timeout 0 -run 'TestSimulation$$' -v \
+		-sim.seed=$$(date +%s) -sim.duration=$(or $(SIM),100000h)
 
 fuzz:
 	.ci/fuzz 30s

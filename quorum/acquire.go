@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -84,7 +83,7 @@ func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease
 		if !v.split || vote.settled(c, v) || !c.clock.Now().Before(deadline) {
 			return nil, c.quorumError(op, name, v.votes, v.classes...)
 		}
-		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64))
+		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round, c.random))
 		select {
 		case <-pause.C:
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type Coordinator struct {
 
 	id      string // of this client; with a number it makes a holder
 	holders atomic.Uint64
+	random  func() float64 // in [0,1): how long to stay away
 
 	sameServer atomic.Bool // two addresses turned out to be one server
 
@@ -90,6 +92,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		clock:    cfg.Clock,
 		log:      cfg.Logger,
 		id:       uuid.NewString(),
+		random:   rand.Float64,
 		watchdog: renew.NewWatchdog(cfg.Clock),
 		closing:  make(chan struct{}),
 		stopping: make(chan struct{}),
@@ -146,6 +149,11 @@ func (c *Coordinator) enter() error {
 	}
 	c.calls.Add(1)
 	return nil
+}
+
+// upTo draws a duration below d.
+func (c *Coordinator) upTo(d time.Duration) time.Duration {
+	return time.Duration(c.random() * float64(d))
 }
 
 // leave ends a call that enter began.

@@ -1,5 +1,9 @@
 package quorum
 
+// Fix makes everything that a coordinator draws follow from its arguments, so that a simulation can be repeated. It is
+// called before the coordinator is used.
+func Fix(c *Coordinator, id string, random func() float64) { c.id, c.random = id, random }
+
 // ContextsOf is how many contexts a lease keeps track of.
 func ContextsOf(l *Lease) int {
 	l.hold.mu.Lock()

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -40,7 +39,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
 			// A wake does not shorten this: it would bring the contenders back together.
-			if over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round, rand.Float64)); over != nil {
+			if over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round, c.random)); over != nil {
 				return nil, over
 			}
 			continue
@@ -128,9 +127,9 @@ func (w *waiter) pause(v, last *verdict) time.Duration {
 			poll = 2 * pollOutage
 		}
 	}
-	poll = poll/2 + rand.N(poll)
+	poll = poll/2 + w.c.upTo(poll)
 	if free := retryAfter(v.votes, w.c.need); free > 0 {
-		return min(poll, free+rand.N(5*time.Millisecond))
+		return min(poll, free+w.c.upTo(5*time.Millisecond))
 	}
 	return poll
 }

@@ -1,0 +1,279 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/internal/simulation"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// resource is what the locks protect: it remembers the highest token and refuses writes with a lower one.
+type resource struct {
+	w   *simulation.World
+	log *history.Recorder
+
+	mu   sync.Mutex
+	last map[string]int64
+}
+
+func (r *resource) write(client string, op int, l *quorum.Lease) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok := l.Token() >= r.last[l.Name()]
+	if ok {
+		r.last[l.Name()] = l.Token()
+	}
+	r.log.Record(history.Event{
+		At: r.w.Now(), Kind: history.Wrote, Op: op, Client: client, Name: l.Name(), Token: l.Token(), OK: ok,
+	})
+}
+
+// process is one client of a run.
+type process struct {
+	*run
+	id     int
+	c      *quorum.Coordinator
+	client *simulation.Client
+	w      *simulation.World
+	log    *history.Recorder
+	res    *resource
+	dead   atomic.Bool
+}
+
+func (p *process) name() string { return strconv.Itoa(p.id) }
+
+// over tells whether it is time to come to an end.
+func (p *process) over() bool { return p.dead.Load() || p.w.Now() >= p.length }
+
+// caller is one goroutine of a process, with draws of its own.
+type caller struct {
+	*process
+	*rand.Rand
+}
+
+// about draws a time.
+func (w *caller) about(mean time.Duration) time.Duration {
+	return min(time.Duration(w.ExpFloat64()*float64(mean)), 5*mean) + time.Duration(w.IntN(1000))
+}
+
+// work takes locks until the time is over.
+func (p *process) work(i int) {
+	w := &caller{p, rand.New(rand.NewPCG(p.seed, uint64(1000+100*p.id+i)))}
+	for {
+		time.Sleep(w.about(p.ttl / 10))
+		if p.over() {
+			return
+		}
+		w.once(p.names[w.IntN(len(p.names))])
+	}
+}
+
+// once takes a lock once, in one of many ways.
+func (w *caller) once(name string) {
+	var opts []quorum.Option
+	if w.IntN(5) == 0 {
+		opts = append(opts, quorum.WithLeaseTime(w.ttl/3+time.Duration(w.Float64()*float64(w.ttl)*2/3)))
+	}
+	how, patient, limit := "acquire", false, w.about(2*w.ttl)
+	switch w.IntN(8) {
+	case 0, 1:
+		how, limit = "try", w.ttl
+	case 2:
+		how, limit = "wait", 10*w.ttl
+		opts = append(opts, quorum.WithWaitTime(time.Duration(w.IntN(2))*w.about(w.ttl)))
+	case 3, 4:
+		patient, limit = true, w.forever()
+	case 5:
+		how = "do"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	op := w.log.Ask(w.w.Now(), w.name(), name, how, patient)
+	var l *quorum.Lease
+	var err error
+	switch how {
+	case "try":
+		l, err = w.c.TryAcquire(ctx, name, opts...)
+	case "do":
+		began := false
+		err = w.c.Do(ctx, name, func(ctx context.Context) error {
+			began = true
+			l := quorum.LeaseFrom(ctx)
+			w.granted(op, l)
+			w.hold(ctx, op, l)
+			return nil
+		}, opts...)
+		if began {
+			return
+		}
+	default:
+		l, err = w.c.Acquire(ctx, name, opts...)
+	}
+	if err != nil {
+		w.failed(op, err)
+		return
+	}
+	w.granted(op, l)
+	w.hold(l.Context(context.Background()), op, l)
+	w.end(op, l)
+}
+
+// forever is how long a patient client waits: only in a test that has failed does it come to that.
+func (p *process) forever() time.Duration { return max(0, p.length-p.w.Now()) + 2*p.patience() }
+
+// last takes a lock when everything is well, which must succeed.
+func (p *process) last(name string) {
+	if p.dead.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.forever())
+	defer cancel()
+	op := p.log.Ask(p.w.Now(), p.name(), name, "acquire", true)
+	l, err := p.c.Acquire(ctx, name)
+	if err != nil {
+		p.failed(op, err)
+		return
+	}
+	p.granted(op, l)
+	p.res.write(p.name(), op, l)
+	p.release(op, l)
+}
+
+func (p *process) failed(op int, err error) {
+	kind := history.Unknown
+	if errors.Is(err, quorum.ErrNotAcquired) {
+		kind = history.Refused
+	}
+	p.log.Record(history.Event{At: p.w.Now(), Kind: kind, Op: op, Detail: err.Error()})
+}
+
+// granted records a grant, and its end when that comes.
+func (p *process) granted(op int, l *quorum.Lease) {
+	p.log.Record(history.Event{
+		At: p.w.Now(), Kind: history.Granted, Op: op, Client: p.name(), Name: l.Name(), Holder: l.Holder(), Token: l.Token(),
+	})
+	go func() {
+		<-l.Done()
+		p.log.Record(history.Event{At: p.w.Now(), Kind: history.Ended, Op: op, Text: l.Err().Error()})
+	}()
+}
+
+// hold works under a lease.
+func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
+	length := w.about(w.ttl / 10)
+	if w.IntN(3) == 0 {
+		length = time.Duration(w.Float64() * 1.5 * float64(w.ttl))
+	}
+	for end := w.w.Now() + length; w.w.Now() < end && !w.over(); {
+		time.Sleep(w.about(length / 3))
+		switch w.IntN(8) {
+		case 0:
+			w.call(op, "renew", func(ctx context.Context) error { return l.Renew(ctx) })
+		case 1:
+			w.nest(ctx, op, l)
+		case 2:
+			if w.IntN(10) == 0 {
+				w.die()
+			}
+			if w.IntN(10) == 0 && w.set {
+				w.force(l.Name())
+			}
+		default:
+			w.write(op, l)
+		}
+	}
+	w.write(op, l)
+}
+
+// write looks at the lease and then writes, sometimes much later.
+func (w *caller) write(op int, l *quorum.Lease) {
+	if l.Err() != nil {
+		return
+	}
+	w.log.Record(history.Event{At: w.w.Now(), Kind: history.Believed, Op: op})
+	pause := w.about(2 * w.latency)
+	if w.IntN(10) == 0 && !w.over() {
+		pause = w.about(w.ttl)
+	}
+	time.Sleep(pause)
+	w.res.write(w.name(), op, l)
+}
+
+// nest adds a hold, and gives it back now or after the other.
+func (w *caller) nest(ctx context.Context, outer int, l *quorum.Lease) {
+	ctx, cancel := context.WithTimeout(ctx, w.about(w.ttl))
+	defer cancel()
+	op := w.log.Ask(w.w.Now(), w.name(), l.Name(), "nested acquire", false)
+	inner, err := w.c.Acquire(ctx, l.Name())
+	if err != nil {
+		w.failed(op, err)
+		return
+	}
+	w.granted(op, inner)
+	w.write(op, inner)
+	if inner.Holder() != l.Holder() {
+		// The lease ended just before: this is a lock of its own.
+		w.release(op, inner)
+		return
+	}
+	w.write(outer, l)
+	w.release(op, inner)
+}
+
+// end gives the lease back, or leaves it to its end.
+func (w *caller) end(op int, l *quorum.Lease) {
+	if w.IntN(12) == 0 && !w.over() {
+		select {
+		case <-l.Done():
+			return
+		case <-time.After(w.about(w.ttl)):
+		}
+	}
+	w.release(op, l)
+}
+
+func (p *process) release(op int, l *quorum.Lease) {
+	p.call(op, "release", l.Release)
+}
+
+// call renews or releases.
+func (p *process) call(op int, what string, f func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.ttl)
+	defer cancel()
+	p.log.Record(history.Event{At: p.w.Now(), Kind: history.Call, Op: op, Text: what})
+	err := f(ctx)
+	e := history.Event{At: p.w.Now(), Kind: history.Return, Op: op, OK: err == nil, Text: what}
+	if err != nil {
+		e.Detail = err.Error()
+	}
+	p.log.Record(e)
+}
+
+// die ends the process without a word, unless it is the first one, which stays so that somebody is left.
+func (w *caller) die() {
+	if w.id == 0 || w.w.Now()+3*w.nodeTimeout > w.length || w.dead.Swap(true) {
+		return
+	}
+	w.log.Record(history.Event{At: w.w.Now(), Kind: history.Note, Text: "client " + w.name() + " dies"})
+	w.client.Vanish()
+	_ = w.c.Close() // for its goroutines: nothing of it gets out any more
+}
+
+// force frees the lock under its holder.
+func (w *caller) force(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.ttl)
+	defer cancel()
+	_, err := w.c.ForceRelease(ctx, name)
+	e := history.Event{At: w.w.Now(), Kind: history.Note, Text: "force-release of " + name}
+	if err != nil {
+		e.Detail = err.Error()
+	}
+	w.log.Record(e)
+}

@@ -1,0 +1,192 @@
+package quorum_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/internal/simulation"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// schedule is everything about a run that follows from its seed before it begins.
+type schedule struct {
+	seed           uint64
+	nodes, clients int
+	workers        int // of each client
+	names          []string
+	ttl            time.Duration
+	nodeTimeout    time.Duration
+	maxHold        time.Duration
+	latency        time.Duration
+	length         time.Duration
+	plan           simulation.Plan
+
+	// What the assumptions allow to check.
+	exclusion, tokens bool
+	// set: clocks are set, so nobody knows when a TTL is over.
+	set bool
+	rng *rand.Rand
+}
+
+// newSchedule draws a schedule. Every fourth one breaks the assumptions: clocks that are set or run at any rate, or
+// a majority that loses its data.
+func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
+	g := rand.New(rand.NewPCG(seed, 0x7365_6564))
+	s := &schedule{
+		seed: seed, nodes: 3 + 2*g.IntN(2), clients: 2 + g.IntN(3), workers: 1, names: []string{"x"},
+		ttl:       time.Duration(500+g.IntN(2500)) * time.Millisecond,
+		exclusion: true, tokens: true, rng: g,
+	}
+	if s.clients == 2 {
+		s.workers = 2
+	}
+	if g.IntN(4) == 0 {
+		s.names = append(s.names, "y")
+	}
+	s.nodeTimeout = (s.ttl / time.Duration(6+g.IntN(8))).Truncate(time.Millisecond)
+	if g.IntN(5) == 0 {
+		s.maxHold = s.ttl + time.Duration(g.Float64()*float64(s.ttl))
+	}
+	s.latency = s.nodeTimeout / time.Duration(12+g.IntN(120))
+	s.length = time.Duration((2 + 3*g.Float64()) * float64(s.ttl))
+
+	limits := simulation.Limits{
+		Nodes: s.nodes, Clients: s.clients, TTL: s.ttl, Length: s.length, Faults: 1 + g.IntN(8),
+		Forget: forget, Base: simulation.Fair(s.latency),
+	}
+	if seed%4 == 3 {
+		s.exclusion = false
+		if g.IntN(4) == 0 {
+			limits.Forget, s.tokens = simulation.Everybody, false
+		} else {
+			limits.Forget, limits.Jumps, s.set = simulation.Never, true, true
+		}
+	}
+	if g.IntN(2) == 0 { // a network that is a little bad all the time
+		limits.Base.LoseAsk, limits.Base.LoseReply = 0.01*g.Float64(), 0.01*g.Float64()
+		limits.Base.Tail, limits.Base.LateBy = 0.03*g.Float64(), s.nodeTimeout
+		limits.Base.Twice, limits.Base.Reset = 0.02*g.Float64(), 0.005*g.Float64()
+	}
+	s.plan = simulation.NewPlan(seed, limits)
+	return s
+}
+
+// patience is how long it may take at most until everybody who waits had the lock once: what is left runs out, and each
+// of them may sleep through a poll.
+func (s *schedule) patience() time.Duration {
+	p := 3*s.ttl + time.Duration(s.clients*s.workers)*3*time.Second
+	if s.set {
+		p += 60 * s.ttl
+	}
+	return p
+}
+
+func (s *schedule) String() string {
+	kind := "the assumptions hold"
+	switch {
+	case s.set:
+		kind = "clocks are set: only tokens are checked"
+	case !s.exclusion:
+		kind = "all nodes may forget at once: only liveness is checked"
+	}
+	return fmt.Sprintf("seed %d: %s; %d nodes, %d clients of %d, names %s, TTL %v, node timeout %v, max hold %v, latency %v, length %v",
+		s.seed, kind, s.nodes, s.clients, s.workers, strings.Join(s.names, " "), s.ttl, s.nodeTimeout, s.maxHold, s.latency, s.length)
+}
+
+// play runs the schedule, inside a bubble.
+func (r *run) play(t *testing.T) {
+	g := r.rng
+	w := simulation.New(r.seed, r.nodes, r.clients, simulation.Fair(r.latency))
+	log := &history.Recorder{}
+	w.OnFault = func(at time.Duration, what string) { log.Record(history.Event{At: at, Kind: history.Note, Text: what}) }
+	w.OnScript = func(e simulation.Executed) {
+		if e.Script == "acquire" && e.Status == "granted" {
+			log.Record(history.Event{
+				At: e.At, Kind: history.Voted, Node: w.Node(e.Node).Name(), Name: e.Keys[0], Holder: e.Args[1], Token: e.Fence,
+			})
+		}
+	}
+	// Clocks run apart by less than the drift factor of 1 %, and are some tens of milliseconds off.
+	rate := func() float64 { return 1 + (g.Float64()*2-1)*0.0045 }
+	off := func() time.Duration { return time.Duration((g.Float64()*2 - 1) * float64(r.ttl) / 20) }
+	for i := range r.nodes {
+		w.Node(i).Skew(rate(), off())
+	}
+	res := &resource{last: map[string]int64{}, log: log, w: w}
+	var procs []*process
+	for i := range r.clients {
+		w.Client(i).Skew(rate(), off())
+		procs = append(procs, r.start(t, w, i, log, res))
+	}
+	w.Run(r.plan)
+
+	var all sync.WaitGroup
+	for _, p := range procs {
+		for i := range r.workers {
+			all.Go(func() { p.work(i) })
+		}
+	}
+	time.Sleep(r.length - w.Now())
+	w.Heal(r.latency)
+	log.Record(history.Event{At: w.Now(), Kind: history.Healed})
+	all.Wait()
+	// Not at one moment: what then came first would be a matter of chance.
+	for _, p := range procs {
+		for _, name := range r.names {
+			time.Sleep(r.latency / 7)
+			all.Go(func() { p.last(name) })
+		}
+	}
+	all.Wait()
+	for _, p := range procs {
+		time.Sleep(r.latency / 7)
+		all.Go(func() { _ = p.c.Close() })
+	}
+	all.Wait()
+	// Everything of this run is over when a TTL has passed.
+	if !r.set {
+		time.Sleep(r.ttl + r.ttl/50 + r.nodeTimeout + 50*time.Millisecond)
+		for i := range r.nodes {
+			for _, key := range w.Keys(i) {
+				if !strings.HasPrefix(key, "redquorum_") {
+					r.left = append(r.left, fmt.Sprintf("%s on %s", key, w.Node(i).Name()))
+				}
+			}
+		}
+	} else {
+		time.Sleep(10 * r.ttl)
+	}
+	r.history, r.counts = log.History(), w.Count
+}
+
+// start makes a client.
+func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recorder, res *resource) *process {
+	client := w.Client(i)
+	var nodes []*node.Node
+	for j := range r.nodes {
+		n, err := node.New(&redis.Options{
+			Addr: w.Node(j).Name(), Dialer: client.Dialer(j), ReadBufferSize: 512, WriteBufferSize: 512,
+		}, node.WithClock(client.Clock()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	c, err := quorum.New(nodes, quorum.Config{
+		TTL: r.ttl, NodeTimeout: r.nodeTimeout, MaxHold: r.maxHold, Clock: client.Clock(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quorum.Fix(c, fmt.Sprintf("client%d", i), client.Random())
+	return &process{run: r, id: i, c: c, client: client, w: w, log: log, res: res}
+}

@@ -1,0 +1,250 @@
+package quorum_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/internal/simulation"
+)
+
+var (
+	simSeed     = flag.Uint64("sim.seed", 0, "simulation: run this seed, and print everything; with -sim.runs the first one")
+	simRuns     = flag.Int("sim.runs", 0, "simulation: how many seeds; default 300, or 30 with -short")
+	simDuration = flag.Duration("sim.duration", 0, "simulation: go on for so long, in place of -sim.runs, and tell how it goes")
+	simForget   = flag.String("sim.forget", "delayed", "simulation: nodes that lose data come back when the TTL has passed (delayed), at once (anytime), or never do (never)")
+)
+
+// TestSimulation runs the whole protocol in worlds that follow from seeds, and checks what it promises. A run that fails
+// tells its seed; -sim.seed repeats it.
+func TestSimulation(t *testing.T) {
+	first, runs := uint64(1), *simRuns
+	single := *simSeed != 0 && *simRuns == 0 && *simDuration == 0
+	switch {
+	case single:
+		first, runs = *simSeed, 1
+	case *simSeed != 0:
+		first = *simSeed
+	}
+	if runs == 0 {
+		if runs = 300; testing.Short() {
+			runs = 30
+		}
+	}
+	// Many short-lived worlds make much garbage and little that lives on.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
+	start, reported := time.Now(), time.Now()
+	var sum seen
+	for i := 0; ; i++ {
+		if *simDuration > 0 && time.Since(start) > *simDuration || *simDuration == 0 && i >= runs {
+			break
+		}
+		r := simulate(t, first+uint64(i), forgetting(t))
+		sum.add(r)
+		if r.err != nil {
+			t.Errorf("seed %d: %v\nto repeat: go test ./quorum -run 'TestSimulation$' -sim.seed=%d", r.seed, r.err, r.seed)
+		}
+		if r.err != nil || single {
+			t.Logf("%s", r)
+		}
+		if *simDuration > 0 && time.Since(reported) > 10*time.Second {
+			reported = time.Now()
+			fmt.Fprintf(os.Stderr, "%v: %s\n", time.Since(start).Round(time.Second), sum.line())
+		}
+		if t.Failed() && *simDuration == 0 {
+			break
+		}
+	}
+	took := time.Since(start)
+	t.Logf("%.0f schedules a second\n%s", float64(sum.runs)/took.Seconds(), &sum)
+	if !single && *simRuns == 0 && !testing.Short() {
+		sum.idle(t)
+	}
+}
+
+// TestSimulationRepeats runs some seeds twice: what does not repeat cannot be looked into.
+func TestSimulationRepeats(t *testing.T) {
+	for seed := uint64(1); seed <= 40; seed++ {
+		a, b := simulate(t, seed, simulation.Delayed), simulate(t, seed, simulation.Delayed)
+		if a.history.Hash() != b.history.Hash() {
+			t.Errorf("seed %d: two runs differ\n%s", seed, difference(a.history, b.history))
+		}
+	}
+}
+
+// difference shows where two histories part.
+func difference(a, b history.History) string {
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		x.Detail, y.Detail = "", ""
+		if x != y {
+			return fmt.Sprintf("event %d of %d and %d:\n%s\n%s", i, len(a), len(b), a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d events", len(a), len(b))
+}
+
+func forgetting(t *testing.T) simulation.Forgetting {
+	switch *simForget {
+	case "never":
+		return simulation.Never
+	case "delayed":
+		return simulation.Delayed
+	case "anytime":
+		return simulation.Anytime
+	}
+	t.Fatalf("-sim.forget=%s: want never, delayed or anytime", *simForget)
+	return 0
+}
+
+// run is one schedule that was run.
+type run struct {
+	*schedule
+	history history.History
+	counts  simulation.Counts
+	left    []string // keys that should not be there
+	err     error
+}
+
+// simulate runs the schedule of a seed and checks it.
+func simulate(t *testing.T, seed uint64, forget simulation.Forgetting) (r *run) {
+	t.Helper()
+	r = &run{schedule: newSchedule(seed, forget)}
+	defer func() {
+		if p := recover(); p != nil { // a deadlock, for one
+			t.Logf("seed %d:\n%s", seed, r)
+			panic(p)
+		}
+	}()
+	inOneThread(func() {
+		synctest.Test(t, func(t *testing.T) { r.play(t) })
+	})
+	r.err = r.check()
+	return r
+}
+
+// inOneThread keeps Go 1.26's race detector alive in a bubble, see inBubble, and a run the same every time.
+func inOneThread(f func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	f()
+}
+
+// check judges the run by what its assumptions allow to promise.
+func (r *run) check() error {
+	h := r.history
+	errs := []error{history.Liveness(h, r.patience())}
+	if r.tokens {
+		errs = append(errs, history.Tokens(h), history.Resource(h))
+	}
+	if r.exclusion {
+		errs = append(errs, history.Exclusion(h), history.Linear(h, 10*time.Second))
+	}
+	if len(r.left) > 0 {
+		errs = append(errs, fmt.Errorf("left on the nodes: %s", strings.Join(r.left, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *run) String() string {
+	return fmt.Sprintf("%s\nThe plan:\n%s\nThe history:\n%s\n%+v", r.schedule, r.plan, r.history, r.counts)
+}
+
+// seen is what happened in all runs together.
+type seen struct {
+	simulation.Counts
+	runs, failed, broken                                              int
+	asked, granted, refused, unknown, lost, rolledBack, writes, stale int
+}
+
+func (s *seen) add(r *run) {
+	s.runs++
+	if r.err != nil {
+		s.failed++
+	}
+	if !r.exclusion {
+		s.broken++
+	}
+	s.Add(r.counts)
+	released, won := map[int]bool{}, map[string]bool{}
+	for _, e := range r.history {
+		switch e.Kind {
+		case history.Asked:
+			s.asked++
+		case history.Granted:
+			s.granted++
+			won[e.Holder] = true
+		case history.Refused:
+			s.refused++
+		case history.Unknown:
+			s.unknown++
+		case history.Call:
+			released[e.Op] = released[e.Op] || e.Text == "release"
+		case history.Ended:
+			if !released[e.Op] {
+				s.lost++
+			}
+		case history.Wrote:
+			if s.writes++; !e.OK {
+				s.stale++
+			}
+		}
+	}
+	partly := map[string]bool{}
+	for _, e := range r.history {
+		if e.Kind == history.Voted && !won[e.Holder] {
+			partly[e.Holder] = true
+		}
+	}
+	s.rolledBack += len(partly)
+}
+
+func (s *seen) line() string {
+	return fmt.Sprintf("%d schedules (%d with broken assumptions, %d failed), %d of %d acquires granted, %d leases lost, "+
+		"%d attempts rolled back, %d crashes (%d lost data), %d messages lost, %d late",
+		s.runs, s.broken, s.failed, s.granted, s.asked, s.lost, s.rolledBack, s.Crashes, s.DataLosses,
+		s.LostRequests+s.LostReplies, s.Late)
+}
+
+func (s *seen) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nacquires refused %d, unknown %d; writes %d, of which too old %d\n",
+		s.line(), s.refused, s.unknown, s.writes, s.stale)
+	fmt.Fprintf(&b, "requests %d: lost %d, replies lost %d, twice %d, after their connection was closed %d, reset %d; dials %d, refused %d\n",
+		s.Requests, s.LostRequests, s.LostReplies, s.Twice, s.Late, s.Resets, s.Dials, s.RefusedDials)
+	fmt.Fprintf(&b, "nodes stopped %d, clients paused %d, partitions %d, clocks set %d\n",
+		s.Pauses, s.ClientPauses, s.Partitions, s.Jumps)
+	var what []string
+	for status := range s.Scripts {
+		what = append(what, status)
+	}
+	slices.Sort(what)
+	for _, status := range what {
+		fmt.Fprintf(&b, "%10d %s\n", s.Scripts[status], status)
+	}
+	return b.String()
+}
+
+// idle fails the test if something that is to be tested has not happened at all.
+func (s *seen) idle(t *testing.T) {
+	t.Helper()
+	for what, n := range map[string]int{
+		"a lease that was lost": s.lost, "an attempt that was rolled back": s.rolledBack, "a write that came too late": s.stale,
+		"a node that lost its data": s.DataLosses, "a request after its connection was closed": s.Late,
+		"an acquire that arrived too late": s.Scripts["acquire expired"], "a renewal that arrived too late": s.Scripts["renew expired"],
+		"a lock that was restored": s.Scripts["renew restored"], "a token that was raised": s.Scripts["raise raised"],
+		"a request that was executed twice": s.Twice,
+	} {
+		if n == 0 {
+			t.Errorf("in %d schedules there was not once %s", s.runs, what)
+		}
+	}
+}
