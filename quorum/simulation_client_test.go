@@ -49,6 +49,9 @@ type process struct {
 
 func (p *process) name() string { return strconv.Itoa(p.id) }
 
+// holder is what its holders begin with.
+func (p *process) holder() string { return "client" + p.name() }
+
 // over tells whether it is time to come to an end.
 func (p *process) over() bool { return p.dead.Load() || p.w.Now() >= p.length }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,14 +86,32 @@ func (h History) String() string {
 }
 
 // Hash is a number of the whole history: two runs that are alike have the same. Details do not count: which of several
-// nodes' answers of one moment an error mentions is a matter of chance.
+// nodes' answers of one moment an error mentions is a matter of chance. Nor does the order within a moment.
 func (h History) Hash() uint64 {
 	sum := fnv.New64a()
-	for _, e := range h {
-		e.Detail = ""
-		_, _ = fmt.Fprintln(sum, e)
+	for _, line := range h.Outline() {
+		_, _ = fmt.Fprintln(sum, line)
 	}
 	return sum.Sum64()
+}
+
+// Outline is the history without details, with the events of each moment in the order of the alphabet: they happened at
+// once.
+func (h History) Outline() []string {
+	lines := make([]string, len(h))
+	for i, e := range h {
+		e.Detail = ""
+		lines[i] = e.String()
+	}
+	for from := 0; from < len(h); {
+		to := from
+		for to < len(h) && h[to].At == h[from].At {
+			to++
+		}
+		slices.Sort(lines[from:to])
+		from = to
+	}
+	return lines
 }
 
 // Recorder takes in events. The zero value is ready; it is safe for concurrent use.

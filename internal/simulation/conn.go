@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,8 +21,10 @@ type conn struct {
 	signal   chan struct{} // something changed for a reader; has room for one
 	deadline time.Time
 
-	closed bool // by the client
-	broken bool // by the network or the node
+	born    time.Duration
+	closed  bool // by the client
+	severed bool // by the network or the node: nothing gets through any more
+	broken  bool // and the client has noticed
 
 	// In order: what follows is never delivered sooner than what went before.
 	asked, replied time.Duration
@@ -39,7 +42,7 @@ type message struct {
 }
 
 func newConn(c *Client, n *Node) *conn {
-	cn := &conn{client: c, node: n, life: n.life, signal: make(chan struct{}, 1)}
+	cn := &conn{client: c, node: n, life: n.life, born: c.world.now(), signal: make(chan struct{}, 1)}
 	cn.session = &session{conn: cn}
 	n.sessions = append(n.sessions, cn.session)
 	return cn
@@ -72,7 +75,13 @@ func (c *conn) Write(p []byte) (int, error) {
 		if used == 0 {
 			return len(p), nil
 		}
-		c.send(args, digest(c.written[:used]))
+		content := digest(c.written[:used])
+		if strings.HasSuffix(strings.ToLower(args[0]), "subscribe") {
+			// A client may name its channels in any order.
+			slices.Sort(args[1:])
+			content = digest([]byte(strings.Join(args, " ")))
+		}
+		c.send(args, content)
 		c.written = c.written[used:]
 	}
 }
@@ -81,7 +90,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) send(args []string, content uint64) {
 	w, now := c.client.world, c.client.world.now()
 	weather := c.route().weather
-	d := diceFor(w.seed, 'q', uint64(c.client.id), uint64(c.node.id), uint64(now), content)
+	d := diceFor(w.seed, 'q', uint64(c.client.id), uint64(c.node.id), uint64(now), uint64(c.born), content)
 	due := max(now, c.client.paused) + weather.delay(d)
 	due = max(due, c.asked+1)
 	c.asked = due
@@ -112,13 +121,13 @@ func (c *conn) arriveAgain(m *message) {
 
 // reply sends what the node says.
 func (c *conn) reply(v any) {
-	if c.broken || c.closed {
+	if c.severed || c.closed {
 		return
 	}
 	w, now := c.client.world, c.client.world.now()
 	weather := c.route().weather
 	data := writeReply(nil, v, c.session.resp3)
-	d := diceFor(w.seed, 'r', uint64(c.client.id), uint64(c.node.id), uint64(now), digest(data))
+	d := diceFor(w.seed, 'r', uint64(c.client.id), uint64(c.node.id), uint64(now), uint64(c.born), digest(data))
 	due := max(now+weather.delay(d), c.replied+1)
 	c.replied = due
 	if c.mute || d.chance(weather.LoseReply) {
@@ -129,11 +138,22 @@ func (c *conn) reply(v any) {
 	w.after(due-now, func() { c.come(data, d) })
 }
 
-// breakOff ends the connection from the other side.
+// breakOff ends the connection from the other side. The client hears of it a little later, and not of all connections
+// at one moment.
 func (c *conn) breakOff() {
-	c.broken = true
+	if c.severed {
+		return
+	}
+	w := c.client.world
+	c.severed = true
 	c.node.hangUp(c.session)
-	c.wake()
+	d := diceFor(w.seed, 'b', uint64(c.client.id), uint64(c.node.id), uint64(w.now()), uint64(c.born))
+	w.after(c.route().weather.delay(d), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.broken = true
+		c.wake()
+	})
 }
 
 // Read waits for what comes from the node.
@@ -150,7 +170,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			c.received = c.received[n:]
 		case c.broken:
 			err = c.opError("read", errReset)
-		case !deadline.IsZero() && !time.Now().Before(deadline):
+		case !deadline.IsZero() && !time.Now().Before(deadline.Add(c.lag())):
 			err = os.ErrDeadlineExceeded
 		}
 		w.mu.Unlock()
@@ -164,13 +184,21 @@ func (c *conn) Read(p []byte) (int, error) {
 			<-c.signal
 			continue
 		}
-		timer := time.NewTimer(time.Until(deadline))
+		timer := time.NewTimer(time.Until(deadline) + c.lag())
 		select {
 		case <-c.signal:
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
+}
+
+// lag is how much later than at its deadline a read ends. All nodes' deadlines are the same moment; which of them is
+// noticed first shall not be a matter of chance.
+func (c *conn) lag() time.Duration { return lag(c.client.id, c.node.id, c.born) }
+
+func lag(client, node int, now time.Duration) time.Duration {
+	return 1 + time.Duration(*diceFor(uint64(client), uint64(node), uint64(now))%997)
 }
 
 func (c *conn) opError(op string, err error) error {

@@ -56,26 +56,28 @@ func (c *Client) dial(ctx context.Context, node int) (net.Conn, error) {
 	w.mu.Lock()
 	now := w.now()
 	p := c.routes[node]
-	d := diceFor(w.seed, 'd', uint64(c.id), uint64(node), uint64(now))
+	// Two requests that dial at one moment have deadlines of their own.
+	deadline, _ := ctx.Deadline()
+	d := diceFor(w.seed, 'd', uint64(c.id), uint64(node), uint64(now), uint64(deadline.Sub(w.start)))
 	takes := p.weather.delay(d) + p.weather.delay(d)
 	refused := d.chance(p.weather.Refuse)
 	cut := now < p.there || now+takes < p.back
-	takes = max(takes, c.paused-now)
+	takes += max(0, c.paused-now)
 	gone := c.gone
 	w.Count.Dials++
 	w.mu.Unlock()
 	if gone {
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: errRefused}
 	}
-	if cut {
-		<-ctx.Done() // nobody answers
-		return nil, ctx.Err()
+	if cut { // nobody answers
+		takes = 24 * time.Hour
 	}
 	timer := time.NewTimer(takes)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
+		time.Sleep(lag(c.id, node, now))
 		return nil, ctx.Err()
 	}
 	w.mu.Lock()
@@ -110,7 +112,7 @@ func (c *conn) arrive(m *message) {
 		w.after(blocked-now+m.dice.about(20*time.Millisecond)+1, func() { c.arrive(m) })
 		return
 	}
-	if c.broken {
+	if c.severed {
 		return
 	}
 	if m.reset && !c.closed {
@@ -130,7 +132,7 @@ func (c *conn) come(data []byte, d *dice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
-	if c.closed || c.broken {
+	if c.closed || c.severed {
 		return
 	}
 	if held := max(c.client.paused, c.route().back); now < held {

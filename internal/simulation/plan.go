@@ -61,6 +61,9 @@ func (w *World) Run(p Plan) {
 		w.after(f.At, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			if w.healed {
+				return
+			}
 			if w.OnFault != nil {
 				w.OnFault(w.now(), f.What)
 			}
@@ -69,10 +72,12 @@ func (w *World) Run(p Plan) {
 	}
 }
 
-// Heal ends everything that is wrong: the network is fair, every node runs. Clocks stay as they are.
+// Heal ends everything that is wrong, for good: the network is fair, every node runs, and nothing else of the plan
+// happens. Clocks stay as they are.
 func (w *World) Heal(latency time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.healed = true
 	for _, c := range w.clients {
 		c.paused = min(c.paused, w.now())
 		for _, r := range c.routes {

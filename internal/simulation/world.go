@@ -67,6 +67,7 @@ type World struct {
 	start time.Time
 
 	mu      sync.Mutex
+	healed  bool
 	nodes   []*Node
 	clients []*Client
 }
@@ -154,6 +155,16 @@ func (w *World) Keys(i int) []string {
 		}
 	}
 	return keys
+}
+
+// Fields are the fields of a hash on node i; none if there is no hash.
+func (w *World) Fields(i int, key string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := w.nodes[i].at(key); v != nil && v.hash != nil {
+		return append([]string(nil), v.hash.fields...)
+	}
+	return nil
 }
 
 // Skew sets how a client's clocks run: the rate, and by how much its wall time is ahead.
