@@ -45,6 +45,9 @@ func (h *hold) grow(ctx context.Context, op string) (*Lease, error) {
 		return nil, h.check()
 	}
 	defer func() { <-h.turn }()
+	if ctx.Err() != nil { // it may have ended while the turn was free
+		return nil, h.c.noAnswer(op, h.name, contextErrors(ctx)...)
+	}
 
 	count := h.count()
 	err := h.round(ctx, op, count+1, h.watched)

@@ -78,15 +78,24 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
 	var classes []error
 	select {
 	case <-signal:
-		return nil
 	case <-timer:
-		return nil
-	case <-w.expired:
-		classes = []error{w.c.classify(w.line.lastWord())}
 	case <-w.ctx.Done():
-		classes = contextErrors(w.ctx)
 	case <-w.c.closing:
 		classes = []error{ErrClosed}
+	case <-w.expired:
+		classes = []error{w.c.classify(w.line.lastWord())}
+	}
+	switch {
+	case w.ctx.Err() != nil:
+		classes = contextErrors(w.ctx)
+	case classes == nil:
+		// A wait time that is over is over, even if a wake came meanwhile.
+		select {
+		case <-w.expired:
+			classes = []error{w.c.classify(w.line.lastWord())}
+		default:
+			return nil
+		}
 	}
 	// Whatever ends a wait carries every node's last word.
 	return w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
