@@ -38,6 +38,8 @@ type route struct {
 	weather Weather
 	there   time.Duration // until when nothing gets from the client to the node
 	back    time.Duration // and from the node to the client
+	birth   [2]uint64     // of the last connection: when it was dialled, and its deadline
+	twins   uint64        // how many had the same before
 }
 
 var (
@@ -56,9 +58,16 @@ func (c *Client) dial(ctx context.Context, node int) (net.Conn, error) {
 	w.mu.Lock()
 	now := w.now()
 	p := c.routes[node]
-	// Two requests that dial at one moment have deadlines of their own.
+	// Two requests that dial at one moment have deadlines of their own, as a rule. Twins must part here, or everything
+	// that befalls them would go on to coincide.
 	deadline, _ := ctx.Deadline()
-	d := diceFor(w.seed, 'd', uint64(c.id), uint64(node), uint64(now), uint64(deadline.Sub(w.start)))
+	birth := [2]uint64{uint64(now), uint64(deadline.Sub(w.start))}
+	if p.birth == birth {
+		p.twins++
+	} else {
+		p.birth, p.twins = birth, 0
+	}
+	d := diceFor(w.seed, 'd', uint64(c.id), uint64(node), birth[0], birth[1], p.twins)
 	takes := p.weather.delay(d) + p.weather.delay(d)
 	refused := d.chance(p.weather.Refuse)
 	cut := now < p.there || now+takes < p.back
