@@ -45,19 +45,40 @@ func init() { // a literal would refer to itself
 	}
 }
 
-// do runs a data command.
+// do runs a data command that came from a connection.
 func (n *Node) do(args []string) any {
-	name := args[0]
-	c, ok := commands[name]
-	if !ok {
-		if c, ok = commands[strings.ToUpper(name)]; !ok {
-			return failure(fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", name))
+	c, known := find(args[0])
+	switch {
+	case !known:
+		text := fmt.Sprintf("ERR unknown command '%s', with args beginning with: ", args[0])
+		for _, arg := range args[1:] {
+			text += "'" + arg + "' "
 		}
-	}
-	if len(args) < c.least {
-		return failure(fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name)))
+		return failure(text)
+	case len(args) < c.least:
+		return failure(fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(args[0])))
 	}
 	return c.run(n, args)
+}
+
+// call runs one that came from a script, to which Redis says the same things in other words.
+func (n *Node) call(args []string) any {
+	c, known := find(args[0])
+	switch {
+	case !known:
+		return failure("ERR Unknown Redis command called from script")
+	case len(args) < c.least:
+		return failure("ERR Wrong number of args calling Redis command from script")
+	}
+	return c.run(n, args)
+}
+
+func find(name string) (command, bool) {
+	c, ok := commands[name]
+	if !ok {
+		c, ok = commands[strings.ToUpper(name)]
+	}
+	return c, ok
 }
 
 func (n *Node) at(key string) *value { return n.data.get(key, n.millis()) }

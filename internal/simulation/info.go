@@ -133,7 +133,12 @@ func (n *Node) script(args []string) any {
 		return failure("ERR wrong number of arguments for 'eval' command")
 	}
 	count, err := strconv.Atoi(args[2])
-	if err != nil || count < 0 || count > len(args)-3 {
+	switch {
+	case err != nil:
+		return errNotInteger
+	case count < 0:
+		return failure("ERR Number of keys can't be negative")
+	case count > len(args)-3:
 		return failure("ERR Number of keys can't be greater than number of args")
 	}
 	sha := args[1]
@@ -150,7 +155,7 @@ func (n *Node) script(args []string) any {
 	}
 	m := borrowMachine()
 	defer m.giveBack()
-	m.call = n.do
+	m.call = n.call
 	return m.run(proto, sha, args[3:3+count], args[3+count:])
 }
 
