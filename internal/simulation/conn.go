@@ -94,10 +94,10 @@ func (c *conn) send(args []string, content uint64) {
 	due := max(now, c.client.paused) + weather.delay(d)
 	due = max(due, c.asked+1)
 	c.asked = due
-	w.Count.Requests++
+	w.count.Requests++
 	if c.deaf || d.chance(weather.LoseAsk) {
 		c.deaf = true
-		w.Count.LostRequests++
+		w.count.LostRequests++
 		return
 	}
 	m := &message{args: args, dice: d, reset: d.chance(weather.Reset)}
@@ -114,7 +114,7 @@ func (c *conn) arriveAgain(m *message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.node.life == c.life && w.now() >= c.route().there {
-		w.Count.Twice++
+		w.count.Twice++
 		c.node.take(c, m)
 	}
 }
@@ -132,7 +132,7 @@ func (c *conn) reply(v any) {
 	c.replied = due
 	if c.mute || d.chance(weather.LoseReply) {
 		c.mute = true
-		w.Count.LostReplies++
+		w.count.LostReplies++
 		return
 	}
 	w.after(due-now, func() { c.come(data, d) })

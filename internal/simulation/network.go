@@ -73,7 +73,7 @@ func (c *Client) dial(ctx context.Context, node int) (net.Conn, error) {
 	cut := now < p.there || now+takes < p.back
 	takes += max(0, c.paused-now)
 	gone := c.gone
-	w.Count.Dials++
+	w.count.Dials++
 	w.mu.Unlock()
 	if gone {
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: errRefused}
@@ -92,7 +92,7 @@ func (c *Client) dial(ctx context.Context, node int) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if refused || n.down || c.gone {
-		w.Count.RefusedDials++
+		w.count.RefusedDials++
 		return nil, &net.OpError{Op: "dial", Net: "sim", Err: errRefused}
 	}
 	return newConn(c, n), nil
@@ -125,7 +125,7 @@ func (c *conn) arrive(m *message) {
 		return
 	}
 	if m.reset && !c.closed {
-		w.Count.Resets++
+		w.count.Resets++
 		if m.dice.chance(0.5) {
 			n.take(c, m)
 		}

@@ -121,7 +121,7 @@ func (n *Node) execute(c *conn, m *message) {
 	args := m.args
 	name := strings.ToUpper(args[0])
 	if m.late || c.closed {
-		n.world.Count.Late++
+		n.world.count.Late++
 	}
 	var reply any
 	switch name {

@@ -214,7 +214,7 @@ func (g *planner) partition(at time.Duration) {
 		back, way = false, "requests only"
 	}
 	g.add(at, fmt.Sprintf("for %v a partition between %s, %s", length, where, way), func(w *World, _ *dice) {
-		w.Count.Partitions++
+		w.count.Partitions++
 		routes(w, func(r *route) {
 			if there {
 				r.there = max(r.there, w.now()+length)
@@ -230,7 +230,7 @@ func (g *planner) pauseNode(at time.Duration) {
 	node, length := g.IntN(g.Nodes), g.span(3*g.TTL/2)
 	g.add(at, fmt.Sprintf("for %v node %c is stopped", length, 'a'+node), func(w *World, d *dice) {
 		n := w.nodes[node]
-		w.Count.Pauses++
+		w.count.Pauses++
 		life, until := n.life, w.now()+length
 		n.paused = max(n.paused, until)
 		w.after(length, func() {
@@ -246,7 +246,7 @@ func (g *planner) pauseNode(at time.Duration) {
 func (g *planner) pauseClient(at time.Duration) {
 	client, length := g.IntN(g.Clients), g.span(3*g.TTL/2)
 	g.add(at, fmt.Sprintf("for %v client %d neither sends nor receives", length, client), func(w *World, _ *dice) {
-		w.Count.ClientPauses++
+		w.count.ClientPauses++
 		c := w.clients[client]
 		c.paused = max(c.paused, w.now()+length)
 	})
@@ -274,18 +274,18 @@ func (g *planner) jump(at time.Duration) {
 	switch g.IntN(4) {
 	case 0, 1:
 		g.add(at, fmt.Sprintf("the clock of node %c jumps by %v", 'a'+node, by), func(w *World, _ *dice) {
-			w.Count.Jumps++
+			w.count.Jumps++
 			w.nodes[node].line.jump(w.now(), by)
 		})
 	case 2:
 		g.add(at, fmt.Sprintf("the clock of node %c runs at %.3f", 'a'+node, rate), func(w *World, _ *dice) {
-			w.Count.Jumps++
+			w.count.Jumps++
 			w.nodes[node].line.turn(w.now(), rate)
 		})
 	default:
 		ahead := by.Abs()
 		g.add(at, fmt.Sprintf("the clocks of client %d jump by %v, and run at %.3f", client, ahead, rate), func(w *World, _ *dice) {
-			w.Count.Jumps++
+			w.count.Jumps++
 			c := w.clients[client].clock
 			c.change(func(now time.Duration) { c.line.jump(now, ahead); c.line.turn(now, rate); c.wall += by })
 		})

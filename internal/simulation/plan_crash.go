@@ -28,7 +28,7 @@ func (g *planner) crash(at time.Duration) {
 	how := []string{"with its data", "with data of some time before", "empty"}[data]
 	if data == 2 && g.Forget >= Anytime && g.IntN(3) == 0 {
 		g.add(at, fmt.Sprintf("FLUSHALL on node %c", 'a'+node), func(w *World, _ *dice) {
-			w.Count.DataLosses++
+			w.count.DataLosses++
 			clear(w.nodes[node].data)
 		})
 		return
@@ -41,17 +41,17 @@ func (g *planner) crash(at time.Duration) {
 	}
 	g.add(at, fmt.Sprintf("node %c crashes, to start again after %v %s", 'a'+node, length, how), func(w *World, _ *dice) {
 		n := w.nodes[node]
-		w.Count.Crashes++
+		w.count.Crashes++
 		n.crash()
 		switch data {
 		case 1:
-			w.Count.DataLosses++
+			w.count.DataLosses++
 			if n.data = n.saved; n.data == nil {
 				n.data = store{}
 			}
 			n.data = n.data.copy()
 		case 2:
-			w.Count.DataLosses++
+			w.count.DataLosses++
 			n.data = store{}
 		}
 		w.after(length, func() {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -56,8 +57,6 @@ type Executed struct {
 
 // World is the nodes, the clients and the network between them. Make it inside a synctest bubble.
 type World struct {
-	// Count is what happened so far. Read it when nothing runs any more.
-	Count Counts
 	// OnScript is called for every script that a node has run, with the world locked: it must not call back.
 	OnScript func(Executed)
 	// OnFault is called for every fault, with the world locked.
@@ -67,6 +66,7 @@ type World struct {
 	start time.Time
 
 	mu      sync.Mutex
+	count   Counts
 	healed  bool
 	nodes   []*Node
 	clients []*Client
@@ -86,7 +86,7 @@ type Client struct {
 // New returns a world of empty nodes and clients, with a fair network.
 func New(seed uint64, nodes, clients int, weather Weather) *World {
 	w := &World{seed: seed, start: time.Now()}
-	w.Count.Scripts = make(map[string]int)
+	w.count.Scripts = make(map[string]int)
 	for i := range nodes {
 		n := &Node{
 			world: w, id: i, name: fmt.Sprintf("%c.sim:6379", 'a'+i), settings: defaultSettings(),
@@ -114,8 +114,14 @@ func (w *World) Now() time.Duration { return w.now() }
 // after calls f in d. It makes no goroutine before.
 func (w *World) after(d time.Duration, f func()) { time.AfterFunc(d, f) }
 
-// Nodes is how many nodes there are.
-func (w *World) Nodes() int { return len(w.nodes) }
+// Counts is what happened so far.
+func (w *World) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.count
+	c.Scripts = maps.Clone(c.Scripts)
+	return c
+}
 
 // Node returns node i.
 func (w *World) Node(i int) *Node { return w.nodes[i] }
@@ -209,9 +215,9 @@ func (w *World) executed(n *Node, m *message, reply any) {
 			e.Fence, _ = v[1].(int64)
 		}
 	}
-	w.Count.Scripts[e.Script+" "+e.Status]++
+	w.count.Scripts[e.Script+" "+e.Status]++
 	if m.late {
-		w.Count.Scripts[e.Script+" late: "+e.Status]++
+		w.count.Scripts[e.Script+" late: "+e.Status]++
 	}
 	if w.OnScript != nil {
 		if keys := m.args[2]; len(keys) == 1 {

@@ -1,0 +1,6 @@
+//go:build race
+
+package quorum_test
+
+// The race detector makes everything several times slower, and has the scheduler run goroutines in random order.
+func init() { simDefault, simRepeats = simDefault/10, false }
