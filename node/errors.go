@@ -80,7 +80,10 @@ func (n *Node) wrap(err error, c *call) error {
 	e := &Error{Node: n.name, Sent: c.written, Last: c.last, Err: err}
 	var answer redis.Error
 	var timeout net.Error
+	var handshake *Error
 	switch {
+	case errors.As(err, &handshake): // the check of a new connection
+		e.Refused, e.Err = handshake.Refused, handshake.Err
 	case errors.Is(err, redis.ErrClosed):
 		e.Err = ErrClosed
 	case errors.Is(err, redis.Nil):

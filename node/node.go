@@ -24,6 +24,7 @@ type Node struct {
 	client *redis.Client
 	clock  clock.Clock
 	offset offset
+	guard  guard
 
 	listening listeners
 
@@ -69,14 +70,18 @@ func (n *Node) Address() string { return n.addr }
 // Clock is the clock on which the Node measures time.
 func (n *Node) Clock() clock.Clock { return n.clock }
 
-// onConnect learns the node's clock before the first script runs on a connection: a connection that had to be made
-// anew may mean a server that was restarted, or whose clock was set.
+// onConnect learns the node's clock, and checks that it is the node it was, before the first script runs on a connection:
+// a connection that had to be made anew may mean a server that was restarted, or whose clock was set.
 func (n *Node) onConnect(users func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, conn *redis.Conn) error {
 		if users != nil {
 			if err := users(ctx, conn); err != nil {
 				return err
 			}
+		}
+		if n.guard.on {
+			_, err := n.check(ctx, conn) // learns the clock, too
+			return err
 		}
 		sent := n.clock.Now()
 		now, err := conn.Time(ctx).Result()

@@ -13,29 +13,52 @@ import (
 // Run runs one script. until is the last moment at which it may take effect; the zero Instant means any. The call ends
 // at ctx's deadline; a cancellation ends it only while nothing was sent. An error is an [*Error].
 //
-// A script the node does not know is sent with its source in the same call. A request that the node found too late
-// although there was time left (the node's clock was set forward since the last reply) is repeated once: the refusal
-// taught us the new time, and proved that nothing had happened.
+// A script the node does not know is sent with its source in the same call. A request that the node refused untouched is
+// repeated once, if there is time left: one that the node found too late (its clock was set forward since the last
+// reply; the refusal taught us the new time), and one that found another incarnation of the node than the one that was
+// checked (it was flushed, say), after a new check.
 func (n *Node) Run(ctx context.Context, req script.Request, until clock.Instant) (script.Reply, error) {
 	reply, err := n.runOnce(ctx, req, until)
-	if err == nil && reply.Status == script.Expired && n.clock.Now().Before(until) {
-		reply, err = n.runOnce(ctx, req, until)
+	if err != nil || !until.IsZero() && !n.clock.Now().Before(until) {
+		return reply, err
 	}
-	return reply, err
+	switch reply.Status {
+	case script.Stranger:
+		if _, err := n.Check(ctx); err != nil {
+			return script.Reply{}, err
+		}
+	case script.Expired:
+	default:
+		return reply, nil
+	}
+	return n.runOnce(ctx, req, until)
 }
 
 func (n *Node) runOnce(ctx context.Context, req script.Request, until clock.Instant) (script.Reply, error) {
 	if n.closed.Load() {
 		return script.Reply{}, &Error{Node: n.name, Err: ErrClosed}
 	}
-	call := &call{Cmd: redis.NewCmd(ctx), node: n, req: req, until: until, by: "EVALSHA", text: req.Script().SHA}
+	if n.guard.on && n.guard.doubt.Load() {
+		if _, err := n.Check(ctx); err != nil {
+			return script.Reply{}, err
+		}
+	}
+	call := n.newCall(ctx, req, until)
 	err := n.client.Process(ctx, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		call.Cmd = redis.NewCmd(ctx)
-		call.by, call.text, call.written = "EVAL", req.Script().Source, false
+		// Either nobody has sent this script yet, or the server forgot it, and then perhaps more than that.
+		if n.guard.on {
+			if _, err := n.Check(ctx); err != nil {
+				return script.Reply{}, err
+			}
+		}
+		call.bySource(ctx)
 		err = n.client.Process(ctx, call)
 	}
 	if err != nil {
+		if unsure(err) {
+			n.guard.doubt.Store(true)
+		}
 		return script.Reply{}, n.wrap(err, call)
 	}
 	received := n.clock.Now()
@@ -67,6 +90,16 @@ type call struct {
 	last    int64
 }
 
+func (n *Node) newCall(ctx context.Context, req script.Request, until clock.Instant) *call {
+	return &call{Cmd: redis.NewCmd(ctx), node: n, req: req, until: until, by: "EVALSHA", text: req.Script().SHA}
+}
+
+// bySource makes the call carry its source, for a server that does not know the script's name.
+func (c *call) bySource(ctx context.Context) {
+	c.Cmd = redis.NewCmd(ctx)
+	c.by, c.text, c.written = "EVAL", c.req.Script().Source, false
+}
+
 // Args returns the command and its arguments.
 func (c *call) Args() []any {
 	c.written = true
@@ -80,5 +113,5 @@ func (c *call) Args() []any {
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	return append(args, c.req.Args(c.last)...)
+	return append(args, c.req.Args(script.Seal{Last: c.last, Incarnation: c.node.incarnation()})...)
 }

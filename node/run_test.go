@@ -190,7 +190,7 @@ func TestLastMoment(t *testing.T) {
 		if _, err := n.Run(ctx, lock("a"), until); err != nil {
 			t.Fatal(err)
 		}
-		last := micros(t, (<-args)[5])
+		last := micros(t, (<-args)[6])
 		if latest := before.Add(left).UnixMicro() + 2000; left != 0 && (last > latest || last < latest-2_000_000) {
 			t.Errorf("the last moment is %d us after it should be", last-latest)
 		}

@@ -50,8 +50,40 @@ func inBubble(t *testing.T, n int, test func(t *testing.T, cl *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		cl := &cluster{t: t, clock: clock.NewPortable(), log: &journal{}}
 		cl.nodes = faultnet.New(t, n)
+		cl.found()
 		test(t, cl)
 	})
+}
+
+// found makes the nodes a cluster that has been in use: with records, and nothing else.
+func (cl *cluster) found() {
+	cl.t.Helper()
+	c := cl.client(quorum.Config{})
+	mustRelease(cl.t, mustAcquire(cl.t, c, context.Background(), "found"))
+	if err := c.Close(); err != nil {
+		cl.t.Fatal(err)
+	}
+	for _, n := range cl.nodes {
+		n.Redis().Del(script.FenceKey("found"))
+	}
+	time.Sleep(time.Minute) // so long ago that nobody takes it for new
+}
+
+// untouched checks that nothing was done to any node since dials were counted.
+func (cl *cluster) untouched(dials int) {
+	cl.t.Helper()
+	if n := cl.dials(); n != dials {
+		cl.t.Errorf("nodes were dialled %d times", n-dials)
+	}
+}
+
+// dials counts the connections made to all nodes so far.
+func (cl *cluster) dials() int {
+	sum := 0
+	for _, n := range cl.nodes {
+		sum += n.Dials()
+	}
+	return sum
 }
 
 // client returns a coordinator of its own, as another process would have.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/script"
 )
 
 // Defaults of [Config].
@@ -37,6 +38,11 @@ type Config struct {
 	// on for ever because its process hangs in a loop. Default 0: no limit. Leases with a lease time of their own are
 	// not affected.
 	MaxHold time.Duration
+
+	// NoRestartGuard lets nodes vote at once after a restart. By default a node that may have forgotten locks does not
+	// vote for as long as the longest TTL in use: without that, a node that is restarted empty can make a second quorum.
+	// All clients of a set of nodes must agree. The guard needs the permission to run INFO.
+	NoRestartGuard bool
 
 	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent.
 	Logger *slog.Logger
@@ -96,6 +102,9 @@ func (c Config) withDefaults() Config {
 func validateName(name string) error {
 	if name == "" {
 		return errors.New("redquorum: the lock's name is empty: want at least one byte")
+	}
+	if name == script.RecordKey {
+		return fmt.Errorf("redquorum: the lock's name is %q, where every node keeps its own record: want another one", name)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
 )
 
 // Every invalid input is refused at once, with a message that names the value and the rule.
@@ -78,13 +79,14 @@ func TestInvalidNodesAreRefused(t *testing.T) {
 func TestInvalidCallsTouchNoNode(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
-		ctx := t.Context()
+		ctx, before := t.Context(), cl.dials()
 		for _, test := range []struct {
 			name string
 			err  error
 			want []string
 		}{
 			{"empty name", second(c.Acquire(ctx, "")), []string{"name", "empty"}},
+			{"the name of a node's record", second(c.Acquire(ctx, script.RecordKey)), []string{"name", "redquorum_node"}},
 			{"empty name, try", second(c.TryAcquire(ctx, "")), []string{"name", "empty"}},
 			{"empty name, inspect", second(c.Inspect(ctx, "")), []string{"name", "empty"}},
 			{"empty name, force", second(c.ForceRelease(ctx, "")), []string{"name", "empty"}},
@@ -103,11 +105,7 @@ func TestInvalidCallsTouchNoNode(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		for _, n := range cl.nodes {
-			if n.Dials() != 0 {
-				t.Error("a node was dialled")
-			}
-		}
+		cl.untouched(before)
 	})
 }
 

@@ -32,6 +32,7 @@ type Coordinator struct {
 	random  func() float64 // in [0,1): how long to stay away
 
 	sameServer atomic.Bool // two addresses turned out to be one server
+	guard      guard
 
 	watchdog   *renew.Watchdog
 	background errgroup.Group // lanes: requests under way and what they leave to do
@@ -102,6 +103,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 	for _, n := range nodes {
 		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name()})
 	}
+	c.guardNodes()
 	return c, nil
 }
 

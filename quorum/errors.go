@@ -21,6 +21,9 @@ var (
 	ErrReleased = errors.New("redquorum: lease released")
 	// ErrClosed is a coordinator after Close.
 	ErrClosed = errors.New("redquorum: coordinator closed")
+	// ErrQuarantined is the vote of a node that was restarted and may have forgotten locks. It counts again when
+	// everything that it may have forgotten has expired: see Config.NoRestartGuard.
+	ErrQuarantined = errors.New("redquorum: the node was restarted and does not vote yet")
 	// ErrSameServer is two addresses that lead to one server. There, a quorum of addresses is no quorum of machines,
 	// and every acquire fails until the configuration is mended.
 	ErrSameServer = errors.New("redquorum: two of the addresses are one server")

@@ -33,6 +33,8 @@ type lane struct {
 	fence int64
 	// keyEnd is when the key runs out on the node at the earliest, by the last request that set it.
 	keyEnd clock.Instant
+	// voted is until when the node's last vote for this holder counts.
+	voted clock.Instant
 	// last is the node's last word.
 	last Vote
 }
@@ -79,7 +81,7 @@ func (l *lane) run(e *errand) {
 		if e.farewell {
 			l.bid(e)
 		} else {
-			a := l.send(e)
+			a := l.weigh(e, l.send(e))
 			l.learn(e, a)
 			e.done(a)
 		}
@@ -145,8 +147,33 @@ func (l *lane) learn(e *errand, a answer) {
 		// Not there now; but a request that is still on its way may yet arrive.
 		l.present = a.reply.Now <= l.horizon
 		l.fence = max(l.fence, a.reply.Fence)
-	case script.Expired, script.Exhausted, script.Probed:
+	case script.Quarantined:
+		l.present = a.reply.Now <= l.horizon
+	case script.Unsettled:
+		l.c.guard.decide()
+	case script.Stranger, script.Expired, script.Exhausted, script.Probed, script.Settled:
 	}
+}
+
+// weigh decides whether a grant counts as a vote. That of a node in quarantine does only while the node's last vote for
+// this holder has not run out: so long it cannot have voted for anybody else, and forgotten it. If restores always
+// counted, a lease that never had this node would get its vote while another, that had, was forgotten.
+func (l *lane) weigh(e *errand, a answer) answer {
+	switch a.reply.Status {
+	case script.Granted, script.Renewed, script.Restored:
+	default:
+		return a
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.reply.Quarantine > 0 && !l.c.clock.Now().Before(l.voted) {
+		a.vote.Outcome, a.vote.Err = Failed, quarantined(a.reply.Quarantine)
+		return a
+	}
+	if till := clock.Validity(e.begun, e.ttl, l.c.drift(e.ttl)); till.After(l.voted) {
+		l.voted = till
+	}
+	return a
 }
 
 // suspect reports a key that had less time left than we had told the node. It is called with l.mu held.

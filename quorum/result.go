@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -58,6 +59,8 @@ func retryAfter(votes []Vote, need int) time.Duration {
 			free = append(free, 0)
 		case v.Outcome == Held && v.TTL != script.NoExpiry:
 			free = append(free, v.TTL+time.Millisecond) // Redis cuts a TTL off to whole milliseconds
+		case errors.Is(v.Err, ErrQuarantined):
+			free = append(free, v.TTL)
 		}
 	}
 	if len(free) < need {

@@ -79,6 +79,15 @@ var errExhausted = errors.New("the fencing counter has reached 2^53 and cannot g
 // errTooLate is a request that reached its node after its last moment.
 var errTooLate = errors.New("the request reached the node after its last moment")
 
+// errUnsettled is a node without a record, see guard.go.
+var errUnsettled = errors.New("the node has no record: it is new, or has forgotten everything")
+
+// errStranger is a node that was restarted or flushed since it was checked.
+var errStranger = errors.New("the node is not the one that was checked")
+
+// quarantined is the error of a vote that does not count for another while.
+func quarantined(left time.Duration) error { return fmt.Errorf("%w, for %v", ErrQuarantined, left) }
+
 // answer is what one node said to one request: the vote, and what it was made of.
 type answer struct {
 	vote  Vote
@@ -101,7 +110,7 @@ func judge(name string, reply script.Reply, err error, elapsed time.Duration) an
 			// Every attempt has a holder of its own, and nothing is sent twice: somebody else was asked in our name.
 			v.Outcome, v.Err = Failed, ErrSameServer
 		case script.Granted, script.Renewed, script.Restored, script.Raised,
-			script.Released, script.Absent, script.Probed:
+			script.Released, script.Absent, script.Probed, script.Settled:
 			v.Outcome = Granted
 		case script.Held, script.Revoked:
 			v.Outcome = Held
@@ -109,6 +118,12 @@ func judge(name string, reply script.Reply, err error, elapsed time.Duration) an
 			v.Outcome, v.Err = Failed, errTooLate
 		case script.Exhausted:
 			v.Outcome, v.Err = Failed, errExhausted
+		case script.Quarantined:
+			v.Outcome, v.Err = Failed, quarantined(reply.TTL)
+		case script.Unsettled:
+			v.Outcome, v.Err = Failed, errUnsettled
+		case script.Stranger:
+			v.Outcome, v.Err = Failed, errStranger
 		default:
 			v.Outcome, v.Err = Failed, fmt.Errorf("unexpected status %q", reply.Status)
 		}

@@ -1,20 +1,35 @@
 -- Acquire: "holder H has hold count C and TTL T here", if nobody else holds the lock.
 --
--- KEYS  1 lock  2 fence
--- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 hold count  4 TTL (ms)
---       5 proposed token (us)  6 how far a proposal may be from this node's clock (us)
---       7 TTL of the fence (ms)
+-- KEYS  1 lock  2 fence  3 record of this node
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
+--       3 holder  4 hold count  5 TTL (ms)  6 proposed token (us)
+--       7 how far a proposal may be from this node's clock (us)  8 TTL of the fence (ms)
 --
--- granted    the lock was free: it is H's now, and the fence moved up
--- already    it was H's before: the request was sent twice, and the fence stays
--- held       somebody else's, or a key of another type
--- expired    it came after its last moment and did nothing
--- exhausted  the fence cannot grow any more (2^53), so no token could be told from the last
+-- granted      the lock was free: it is H's now, and the fence moved up
+-- already      it was H's before: the request was sent twice, and the fence stays
+-- held         somebody else's, or a key of another type
+-- expired      it came after its last moment and did nothing
+-- exhausted    the fence cannot grow any more (2^53), so no token could be told from the last
+-- stranger     this node is not the one that was checked: it did nothing
+-- unsettled    nobody has decided yet whether this node is new or has forgotten: it did nothing
+-- quarantined  the lock is free as far as this node remembers; it did nothing, and the TTL is the quarantine's
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local last = tonumber(ARGV[1])
 if last > 0 and now > last then
   return {'expired', 0, -2, '', 0, now}
+end
+
+-- The restart guard (see check.lua): a node that has forgotten does not vote.
+local quarantine, longest = 0, nil
+if ARGV[2] ~= '' then
+  local record = redis.call('HMGET', KEYS[3], 'incarnation', 'until', 'ttl')
+  if record[1] ~= ARGV[2] then
+    return {'stranger', 0, -2, '', 0, now}
+  elseif not record[2] then
+    return {'unsettled', 0, -2, '', 0, now}
+  end
+  quarantine, longest = math.max(0, tonumber(record[2]) - now), tonumber(record[3])
 end
 
 local held = redis.pcall('HGETALL', KEYS[1])
@@ -29,29 +44,35 @@ local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
 local status = 'granted'
 if held[1] then
   local ttl = redis.call('PTTL', KEYS[1])
-  local mine = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+  local mine = redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1
   if not mine then
     return {'held', fence, ttl, held[1], tonumber(held[2]) or 0, now}
   end
   status = 'already'
   -- Never shorten what a later request of this holder has set.
-  if ttl < tonumber(ARGV[4]) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  if ttl < tonumber(ARGV[5]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[5])
   end
-  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+  redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
+elseif quarantine > 0 then
+  return {'quarantined', fence, math.ceil(quarantine / 1000), '', 0, now}
 else
-  local clamp = tonumber(ARGV[6])
-  local proposal = math.max(now - clamp, math.min(now + clamp, tonumber(ARGV[5])))
+  local clamp = tonumber(ARGV[7])
+  local proposal = math.max(now - clamp, math.min(now + clamp, tonumber(ARGV[6])))
   -- From 2^53 on a Lua number cannot be told from its successor.
   if fence >= 9007199254740991 then
     return {'exhausted', fence, -2, '', 0, now}
   end
   fence = math.max(fence + 1, proposal)
-  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[7])
+  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[8])
   -- A missing permission cuts a script off and undoes nothing. So what could fail comes before the lock is there: the
   -- first PEXPIRE finds no key and only shows that the second, without which the lock would stay for ever, will work.
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+  redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
-return {status, fence, redis.call('PTTL', KEYS[1]), ARGV[2], tonumber(ARGV[3]), now}
+if longest and longest < tonumber(ARGV[5]) then
+  -- How long a quarantine has to last at least, should this node forget.
+  redis.call('HSET', KEYS[3], 'ttl', ARGV[5])
+end
+return {status, fence, redis.call('PTTL', KEYS[1]), ARGV[3], tonumber(ARGV[4]), now}

@@ -51,7 +51,7 @@ func onBoth(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 
 // send runs a script as it is.
 func send(ctx context.Context, c *redis.Client, req script.Request, last int64) (script.Reply, error) {
-	v, err := c.Eval(ctx, req.Script().Source, req.Keys(), req.Args(last)...).Result()
+	v, err := c.Eval(ctx, req.Script().Source, req.Keys(), req.Args(script.Seal{Last: last})...).Result()
 	if err != nil {
 		return script.Reply{}, err
 	}
@@ -78,7 +78,7 @@ func runAt(t *testing.T, c *redis.Client, now int64, req script.Request, last in
 		t.Fatalf("%s asks for the time %d times, want once", req.Script().Name, strings.Count(source, ask))
 	}
 	source = strings.Replace(source, ask, fmt.Sprintf("{'%d', '%d'}", now/1e6, now%1e6), 1)
-	v, err := c.Eval(t.Context(), source, req.Keys(), req.Args(last)...).Result()
+	v, err := c.Eval(t.Context(), source, req.Keys(), req.Args(script.Seal{Last: last})...).Result()
 	if err != nil {
 		t.Fatalf("%s: %v", req.Script().Name, err)
 	}
@@ -196,10 +196,15 @@ var (
 	aForce    = script.ForceRelease{Name: name, Lives: ttl}
 	aLook     = script.Inspect{Name: name}
 	aProbe    = script.Probe{Name: "scratch"}
+	aCheck    = script.Check{Fresh: "one", TTL: ttl, Nodes: 5}
+	aRuling   = script.Settle{Incarnation: "one", TTL: ttl, Nodes: 5, Durable: script.NotDurable}
 )
 
-// everyRequest is one of each.
-var everyRequest = []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aForce, aLook, aProbe}
+// everyRequest is one of each that is about a lock, and aboutNodes of each that is about the node itself.
+var (
+	everyRequest = []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aForce, aLook, aProbe}
+	aboutNodes   = []script.Request{aCheck, aRuling}
+)
 
 // others are the ways in which a lock is not ours.
 var others = []struct {

@@ -1,15 +1,20 @@
 -- Renew: "holder H has hold count C, TTL T and token F here". Extends a lock that is H's, and restores one that this
 -- node missed or lost.
 --
--- KEYS  1 lock  2 fence  3 revoked
--- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 hold count  4 TTL (ms)
---       5 token  6 TTL of the fence (ms)
+-- KEYS  1 lock  2 fence  3 record of this node  4 revoked
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
+--       3 holder  4 hold count  5 TTL (ms)  6 token  7 TTL of the fence (ms)
 --
--- renewed   it was H's; the reply's TTL is what was left before
--- restored  it was absent
--- held      somebody else's, or a key of another type: lost here
--- revoked   H was force-released here
--- expired   it came after its last moment and did nothing
+-- renewed    it was H's; the reply's TTL is what was left before
+-- restored   it was absent
+-- held       somebody else's, or a key of another type: lost here
+-- revoked    H was force-released here
+-- expired    it came after its last moment and did nothing
+-- stranger   this node is not the one that was checked: it did nothing
+-- unsettled  nobody has decided yet whether this node is new or has forgotten: it did nothing
+--
+-- The seventh value is how long this node is in quarantine yet (ms): what it does then counts as a vote only for who
+-- knows that it remembered H all the while.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local last = tonumber(ARGV[1])
@@ -17,8 +22,20 @@ if last > 0 and now > last then
   return {'expired', 0, -2, '', 0, now}
 end
 
-local revoked = redis.call('GET', KEYS[3])
-if revoked and string.find(' ' .. revoked .. ' ', ' ' .. ARGV[2] .. ' ', 1, true) then
+-- The restart guard (see check.lua): a node that has forgotten votes only for those it cannot have forgotten.
+local quarantine, longest = 0, nil
+if ARGV[2] ~= '' then
+  local record = redis.call('HMGET', KEYS[3], 'incarnation', 'until', 'ttl')
+  if record[1] ~= ARGV[2] then
+    return {'stranger', 0, -2, '', 0, now}
+  elseif not record[2] then
+    return {'unsettled', 0, -2, '', 0, now}
+  end
+  quarantine, longest = math.max(0, tonumber(record[2]) - now), tonumber(record[3])
+end
+
+local revoked = redis.call('GET', KEYS[4])
+if revoked and string.find(' ' .. revoked .. ' ', ' ' .. ARGV[3] .. ' ', 1, true) then
   return {'revoked', 0, -2, '', 0, now}
 end
 
@@ -33,22 +50,22 @@ end
 local ttl = redis.call('PTTL', KEYS[1])
 local status = 'restored'
 if held[1] then
-  if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+  if redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 then
     return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
   end
   status = 'renewed'
 end
 
 -- Two quorums share a node: with the token stored here, whoever is granted this node later gets a greater one.
-local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[5]))
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[6])
+local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[6]))
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[7])
 -- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
-if ttl < tonumber(ARGV[4]) then
+if ttl < tonumber(ARGV[5]) then
   -- Before HSET, too: where it is not permitted, it must fail while there is no lock (see acquire.lua).
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
-redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
 if status == 'restored' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
-return {status, fence, ttl, ARGV[2], tonumber(ARGV[3]), now}
+return {status, fence, ttl, ARGV[3], tonumber(ARGV[4]), now, math.ceil(quarantine / 1000)}

@@ -22,6 +22,12 @@ const (
 	Revoked   Status = "revoked"   // renew: the holder was force-released
 	Expired   Status = "expired"   // the request came after its last moment and did nothing
 	Exhausted Status = "exhausted" // acquire: the fence cannot grow any more
+
+	// Of the restart guard: see Check.
+	Stranger    Status = "stranger"    // the node is not the one that was checked, or has forgotten since
+	Unsettled   Status = "unsettled"   // the node has no record, and nobody has decided yet what that means
+	Quarantined Status = "quarantined" // acquire: free, as far as the node remembers, which is not far enough
+	Settled     Status = "settled"     // settle: it is decided
 )
 
 // NoExpiry is the TTL of a key that never expires.
@@ -41,14 +47,16 @@ type Reply struct {
 	Count int
 	// Now is the node's clock in microseconds since 1970.
 	Now int64
+	// Quarantine is how long the node has yet to wait before its votes count for everybody; 0 for most.
+	Quarantine time.Duration
 }
 
 // ParseReply reads what a script answered with. An answer of another shape is an error: something else than Redis, or
 // another version of the script, is at the other end.
 func ParseReply(v any) (Reply, error) {
 	fields, ok := v.([]any)
-	if !ok || len(fields) != 6 {
-		return Reply{}, fmt.Errorf("script: want a reply of 6 values, got %T of %d", v, len(fields))
+	if !ok || len(fields) < 6 || len(fields) > 7 {
+		return Reply{}, fmt.Errorf("script: want a reply of 6 or 7 values, got %T of %d", v, len(fields))
 	}
 	status, ok1 := fields[0].(string)
 	fence, ok2 := fields[1].(int64)
@@ -56,8 +64,12 @@ func ParseReply(v any) (Reply, error) {
 	holder, ok4 := fields[3].(string)
 	count, ok5 := fields[4].(int64)
 	now, ok6 := fields[5].(int64)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
-		return Reply{}, fmt.Errorf("script: want {string, int, int, string, int, int}, got %v", fields)
+	quarantine, ok7 := int64(0), true
+	if len(fields) == 7 {
+		quarantine, ok7 = fields[6].(int64)
+	}
+	if !ok7 || !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
+		return Reply{}, fmt.Errorf("script: want {string, int, int, string, int, int, [int]}, got %v", fields)
 	}
 	return Reply{
 		Status: Status(status),
@@ -66,6 +78,8 @@ func ParseReply(v any) (Reply, error) {
 		Holder: holder,
 		Count:  int(count),
 		Now:    now,
+
+		Quarantine: ttl(quarantine),
 	}, nil
 }
 

@@ -15,9 +15,16 @@ type Request interface {
 	Script() *Script
 	// Keys are the keys it touches.
 	Keys() []string
-	// Args are its arguments. last is the last moment, in microseconds on the node's clock, at which the request may
-	// take effect; 0 means none.
-	Args(last int64) []any
+	// Args are its arguments, with what is known of the node only when they are sent.
+	Args(Seal) []any
+}
+
+// A Seal is what ties a request to a node: it takes effect there and then, or not at all.
+type Seal struct {
+	// Last is the last moment, in microseconds on the node's clock, at which the request may take effect; 0 means none.
+	Last int64
+	// Incarnation is the one that was checked; empty without a restart guard (see Check).
+	Incarnation string
 }
 
 // Acquire asks for a lock on behalf of a holder: see acquire.lua.
@@ -34,9 +41,11 @@ type Acquire struct {
 }
 
 func (Acquire) Script() *Script  { return acquireScript }
-func (r Acquire) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Acquire) Args(last int64) []any {
-	return []any{last, r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL)}
+func (r Acquire) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey} }
+func (r Acquire) Args(s Seal) []any {
+	return []any{
+		s.Last, s.Incarnation, r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL),
+	}
 }
 
 // Renew extends or restores a lock: see renew.lua.
@@ -50,10 +59,10 @@ type Renew struct {
 
 func (Renew) Script() *Script { return renewScript }
 func (r Renew) Keys() []string {
-	return []string{LockKey(r.Name), FenceKey(r.Name), RevokedKey(r.Name)}
+	return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey, RevokedKey(r.Name)}
 }
-func (r Renew) Args(last int64) []any {
-	return []any{last, r.Holder, r.Count, millis(r.TTL), r.Token, fenceTTL(r.TTL)}
+func (r Renew) Args(s Seal) []any {
+	return []any{s.Last, s.Incarnation, r.Holder, r.Count, millis(r.TTL), r.Token, fenceTTL(r.TTL)}
 }
 
 // Raise stores a token in the fence of a lock that is still the holder's: see raise.lua.
@@ -64,9 +73,9 @@ type Raise struct {
 	TTL time.Duration
 }
 
-func (Raise) Script() *Script         { return raiseScript }
-func (r Raise) Keys() []string        { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Raise) Args(last int64) []any { return []any{last, r.Holder, r.Token, fenceTTL(r.TTL)} }
+func (Raise) Script() *Script     { return raiseScript }
+func (r Raise) Keys() []string    { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (r Raise) Args(s Seal) []any { return []any{s.Last, r.Holder, r.Token, fenceTTL(r.TTL)} }
 
 // Release gives a lock back, or rolls a failed attempt back: see release.lua.
 type Release struct {
@@ -81,8 +90,8 @@ type Release struct {
 
 func (Release) Script() *Script  { return releaseScript }
 func (r Release) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Release) Args(last int64) []any {
-	return []any{last, r.Holder, Channel(r.Name), r.Payload, r.Token, fenceTTL(r.TTL)}
+func (r Release) Args(s Seal) []any {
+	return []any{s.Last, r.Holder, Channel(r.Name), r.Payload, r.Token, fenceTTL(r.TTL)}
 }
 
 // ForceRelease frees a lock whoever holds it: see force_release.lua.
@@ -96,8 +105,8 @@ type ForceRelease struct {
 
 func (ForceRelease) Script() *Script  { return forceReleaseScript }
 func (r ForceRelease) Keys() []string { return []string{LockKey(r.Name), RevokedKey(r.Name)} }
-func (r ForceRelease) Args(last int64) []any {
-	args := []any{last, Channel(r.Name), millis(r.Lives)}
+func (r ForceRelease) Args(s Seal) []any {
+	args := []any{s.Last, Channel(r.Name), millis(r.Lives)}
 	for _, h := range r.Holders {
 		args = append(args, h)
 	}
@@ -107,9 +116,9 @@ func (r ForceRelease) Args(last int64) []any {
 // Inspect reads a lock's state: see inspect.lua.
 type Inspect struct{ Name string }
 
-func (Inspect) Script() *Script       { return inspectScript }
-func (r Inspect) Keys() []string      { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (Inspect) Args(last int64) []any { return []any{last} }
+func (Inspect) Script() *Script   { return inspectScript }
+func (r Inspect) Keys() []string  { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (Inspect) Args(s Seal) []any { return []any{s.Last} }
 
 // Probe runs every command the other scripts need on scratch keys: see probe.lua.
 type Probe struct {
@@ -117,9 +126,9 @@ type Probe struct {
 	Name string
 }
 
-func (Probe) Script() *Script         { return probeScript }
-func (r Probe) Keys() []string        { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Probe) Args(last int64) []any { return []any{last, Channel(r.Name)} }
+func (Probe) Script() *Script     { return probeScript }
+func (r Probe) Keys() []string    { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (r Probe) Args(s Seal) []any { return []any{s.Last, Channel(r.Name)} }
 
 // millis writes a duration as Redis takes it: whole milliseconds, cut off.
 func millis(d time.Duration) int64 { return d.Milliseconds() }

@@ -36,6 +36,10 @@ var (
 	inspectSource string
 	//go:embed probe.lua
 	probeSource string
+	//go:embed check.lua
+	checkSource string
+	//go:embed settle.lua
+	settleSource string
 )
 
 var (
@@ -46,11 +50,14 @@ var (
 	forceReleaseScript = load("force_release", forceReleaseSource)
 	inspectScript      = load("inspect", inspectSource)
 	probeScript        = load("probe", probeSource)
+	checkScript        = load("check", checkSource)
+	settleScript       = load("settle", settleSource)
 )
 
 // All returns every script, in no particular order.
 func All() []*Script {
 	return []*Script{
 		acquireScript, renewScript, raiseScript, releaseScript, forceReleaseScript, inspectScript, probeScript,
+		checkScript, settleScript,
 	}
 }

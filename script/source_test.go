@@ -20,7 +20,7 @@ func TestEverySourceIsThere(t *testing.T) {
 		t.Fatalf("%d files (%v) and %d scripts", len(files), err, len(script.All()))
 	}
 	sent := map[string]bool{}
-	for _, req := range everyRequest {
+	for _, req := range append(aboutNodes, everyRequest...) {
 		sent[req.Script().Name] = true
 	}
 	for _, s := range script.All() {
@@ -72,7 +72,8 @@ func commands(t *testing.T, s *script.Script) map[string]bool {
 // A permission that is missing shows at start-up, or at the first lock.
 func TestProbeCoversEveryCommand(t *testing.T) {
 	probed := commands(t, aProbe.Script())
-	for _, s := range script.All() {
+	for _, req := range everyRequest { // the node itself is checked on every connection, also on a probe's
+		s := req.Script()
 		for command := range commands(t, s) {
 			if !probed[command] {
 				t.Errorf("%s calls %s, which the probe does not try", s.Name, command)

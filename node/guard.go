@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/script"
+)
+
+// The restart guard, as far as it concerns one node: every new connection checks the node's record before its first
+// script, and acquires and renewals carry the incarnation that was found. A server that was started again without its
+// data, flushed, or replaced is another incarnation, and does nothing until it has been looked at.
+
+// ErrReplica is a server that is no master. What it was told last, its master may not know, and the other way round.
+var ErrReplica = errors.New("node: a replica, not a master")
+
+// ErrUnguarded is a master that a Sentinel watches and that answers before any replica has the data: the replica that
+// takes over would not know of the lock. Set min-replicas-to-write to 1 at least.
+var ErrUnguarded = errors.New("node: behind Sentinel with min-replicas-to-write 0")
+
+// A Guard is what a Node has to know to check its server.
+type Guard struct {
+	// Nodes is how many nodes the client is configured with.
+	Nodes int
+	// TTL returns the longest that the client uses or has heard of.
+	TTL func() time.Duration
+	// Checked is told what every check found, before any request goes out on the connection. It must not block.
+	Checked func(script.Record)
+}
+
+// guard is the state of a node's restart guard.
+type guard struct {
+	Guard
+
+	on bool
+	// record is what the last check found.
+	record atomic.Pointer[script.Record]
+	// doubt: an answer gave reason to check again before anything else is sent.
+	doubt atomic.Bool
+}
+
+// Guard turns the restart guard on. It comes before the first request.
+func (n *Node) Guard(g Guard) {
+	n.guard.Guard = g
+	n.guard.on = true
+}
+
+// Check looks at the node's record.
+func (n *Node) Check(ctx context.Context) (script.Record, error) {
+	return n.check(ctx, n.client)
+}
+
+// Settle decides what an incarnation is worth that began without a record. until is the last moment at which the
+// decision may take effect.
+func (n *Node) Settle(ctx context.Context, found script.Record, quarantine time.Duration, until clock.Instant) error {
+	req := script.Settle{
+		Incarnation: found.Incarnation, Run: found.Run, Quarantine: quarantine, TTL: n.guard.TTL(), Nodes: n.guard.Nodes,
+		Durable: durable(ctx, n.client),
+	}
+	reply, err := n.runOnce(ctx, req, until)
+	switch {
+	case err != nil:
+		return err
+	case reply.Status != script.Settled:
+		return &Error{Node: n.name, Err: fmt.Errorf("not settled: %s", reply.Status)}
+	}
+	_, err = n.Check(ctx)
+	return err
+}
+
+// incarnation is what acquires and renewals carry.
+func (n *Node) incarnation() string {
+	if r := n.guard.record.Load(); n.guard.on && r != nil {
+		return r.Incarnation
+	}
+	return ""
+}
+
+// processor is a client or one of its connections.
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// check looks at the record, over a connection or any.
+func (n *Node) check(ctx context.Context, on processor) (script.Record, error) {
+	n.guard.doubt.Store(false) // before looking: what gives doubt meanwhile counts
+	req := script.Check{Fresh: uuid.NewString(), TTL: n.guard.TTL(), Nodes: n.guard.Nodes}
+	record, err := n.ask(ctx, on, req)
+	if err == nil && record.Standing == script.StandingAsk {
+		req.Durable = durable(ctx, on)
+		record, err = n.ask(ctx, on, req)
+	}
+	if err == nil {
+		switch record.Standing {
+		case script.StandingReplica:
+			err = &Error{Node: n.name, Err: ErrReplica}
+		case script.StandingUnguarded:
+			err = &Error{Node: n.name, Err: ErrUnguarded}
+		}
+	}
+	if err != nil {
+		n.guard.doubt.Store(true)
+		return script.Record{}, err
+	}
+	n.guard.record.Store(&record)
+	if n.guard.Checked != nil {
+		n.guard.Checked(record)
+	}
+	return record, nil
+}
+
+// ask sends one check.
+func (n *Node) ask(ctx context.Context, on processor, req script.Check) (script.Record, error) {
+	call := n.newCall(ctx, req, clock.Instant{})
+	err := on.Process(ctx, call)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		call.bySource(ctx)
+		err = on.Process(ctx, call)
+	}
+	if err != nil {
+		return script.Record{}, n.wrap(err, call)
+	}
+	received := n.clock.Now()
+	record, err := script.ParseRecord(call.Val())
+	if err != nil {
+		return script.Record{}, n.wrap(errors.Join(errOdd, err), call)
+	}
+	n.offset.learn(record.Now, call.sent, received)
+	return record, nil
+}
+
+// durable tells whether the server writes everything to disk before it answers. Where that may not be asked it does not.
+func durable(ctx context.Context, on processor) script.Durability {
+	get := redis.NewMapStringStringCmd(ctx, "config", "get", "*append*")
+	if on.Process(ctx, get) != nil {
+		return script.NotDurable
+	}
+	settings := get.Val()
+	if settings["appendonly"] == "yes" && settings["appendfsync"] == "always" && settings["no-appendfsync-on-rewrite"] == "no" {
+		return script.Durable
+	}
+	return script.NotDurable
+}
+
+// unsure tells whether an error is one after which the server may not be what it was.
+func unsure(err error) bool {
+	return redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "LOADING") ||
+		redis.HasErrorPrefix(err, "MASTERDOWN")
+}

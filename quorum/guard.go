@@ -1,0 +1,113 @@
+package quorum
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/script"
+)
+
+// The restart guard.
+//
+// A node that was restarted without its data, or with old data, has forgotten locks that it voted for. Were it to vote
+// at once, its vote and those of the nodes that never had the lock would make a second quorum. So every node has a
+// record of which run of which server it is; a client checks it on every new connection (node/guard.go), and every
+// acquire and renewal carries the incarnation that was found (acquire.lua, renew.lua). A node that forgot is in
+// quarantine until whatever it may have forgotten has expired: for the guard time, the longest TTL in use.
+//
+// In quarantine it grants nothing. It takes renewals, so that a lease heals, but such a renewal counts as a vote only
+// while the node's last vote for this lease has not run out (see lane.weigh): then the node voted for nobody else in
+// between, whatever it forgot.
+//
+// A node without a record is new, or has forgotten everything; it cannot tell. All nodes together can: if every one of
+// the configured nodes answers, and none has a record, the cluster is new. Otherwise this node forgot. Losing all of
+// them at once looks like a new cluster, and no guard can help there.
+type guard struct {
+	c *Coordinator
+
+	mu      sync.Mutex
+	longest time.Duration   // the longest TTL heard of
+	runs    []string        // the servers' own names, by node
+	told    map[string]bool // warnings that were given
+
+	deciding *decision // under way; nil if there is none
+}
+
+// A decision is about nodes without a record.
+type decision struct {
+	done chan struct{}
+	made bool // about some node at least; written before done is closed
+}
+
+// guardNodes turns the guard on, on every node.
+func (c *Coordinator) guardNodes() {
+	g := &c.guard
+	g.c, g.longest, g.runs, g.told = c, c.cfg.TTL, make([]string, len(c.nodes)), map[string]bool{}
+	if c.cfg.NoRestartGuard {
+		return
+	}
+	for i, n := range c.nodes {
+		n.Guard(node.Guard{Nodes: len(c.nodes), TTL: g.ttl, Checked: func(r script.Record) { g.checked(i, r) }})
+	}
+}
+
+// ttl is the longest TTL heard of, on any node or from this client's own leases.
+func (g *guard) ttl() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.longest
+}
+
+// uses takes in that a lease of this client uses a TTL.
+func (g *guard) uses(ttl time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.longest = max(g.longest, ttl)
+}
+
+// checked takes in what a check of node i found. It is called before any request goes out on the connection.
+func (g *guard) checked(i int, r script.Record) {
+	g.uses(r.TTL)
+	n := g.c.nodes[i]
+
+	g.mu.Lock()
+	g.runs[i] = r.Run
+	twin := -1
+	for j, run := range g.runs {
+		if j != i && run != "" && run == r.Run {
+			twin = j
+		}
+	}
+	g.mu.Unlock()
+	if twin >= 0 {
+		g.c.twice(n)
+	}
+	if r.Quarantine > 0 {
+		g.warn(n.name+r.Incarnation, "a node was restarted and may have forgotten locks: it does not vote for a while",
+			slog.String("node", n.name), slog.Duration("quarantine", r.Quarantine))
+	}
+	if r.Nodes != 0 && r.Nodes != len(g.c.nodes) {
+		g.warn(n.name+"/nodes", "clients are configured with different numbers of nodes: unless the set of nodes is being changed, two of "+
+			"them may hold one lock", slog.String("node", n.name), slog.Int("ours", len(g.c.nodes)), slog.Int("theirs", r.Nodes))
+	}
+	if r.Evicts != "" {
+		g.warn(n.name+"/evicts", "a node may throw locks away when its memory is full: set maxmemory-policy to noeviction",
+			slog.String("node", n.name), slog.String("policy", r.Evicts))
+	}
+	if r.Standing == script.StandingUnsettled {
+		g.decide()
+	}
+}
+
+// warn logs something once.
+func (g *guard) warn(key, text string, attrs ...any) {
+	g.mu.Lock()
+	told := g.told[key]
+	g.told[key] = true
+	g.mu.Unlock()
+	if !told {
+		g.c.log.Warn(text, attrs...)
+	}
+}

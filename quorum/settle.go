@@ -1,0 +1,161 @@
+package quorum
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redquorum/script"
+)
+
+// Deciding about nodes without a record: is the cluster new, or have they forgotten? See guard.go.
+
+// decide begins a decision, unless one is under way, and returns it.
+func (g *guard) decide() *decision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.deciding == nil {
+		d := &decision{done: make(chan struct{})}
+		g.deciding = d
+		g.c.background.Go(func() error {
+			d.made = g.settle()
+			g.mu.Lock()
+			g.deciding = nil
+			g.mu.Unlock()
+			close(d.done)
+			return nil
+		})
+	}
+	return g.deciding
+}
+
+// decided waits for a decision and tells whether one was made.
+func (g *guard) decided(ctx context.Context) bool {
+	d := g.decide()
+	select {
+	case <-d.done:
+		return d.made
+	case <-ctx.Done():
+	case <-g.c.closing:
+	}
+	return false
+}
+
+// foundingTakes is how many node timeouts a client needs at most to make all nodes of a new cluster settled: two looks
+// and a decision, and one to spare.
+const foundingTakes = 4
+
+// settle looks at all nodes and decides about those without a record.
+func (g *guard) settle() bool {
+	timeout := g.c.cfg.NodeTimeout
+	for {
+		first := g.look()
+		switch {
+		case first.unsettled == 0 || first.answered < g.c.need:
+			// Nothing to decide; or too few to know how long the longest TTL is. The next request asks again.
+			return false
+		case first.isNew():
+			// Not all looks were taken at one moment: while the first node was looked at the cluster may have been new,
+			// and when the last one was, it may have been in use and that node forgotten everything. A second look that
+			// finds the same incarnations, undecided still, proves a moment at which there was no lock anywhere.
+			if second := g.look(); second.isNew() && second.same(first) {
+				return g.rule(second, 0)
+			}
+		case first.founded(foundingTakes * timeout):
+			// Somebody else is making a new cluster settled at this moment, and has not come to all nodes yet.
+			if !g.c.rest(timeout / 4) {
+				return false
+			}
+		default:
+			return g.rule(first, g.ttl())
+		}
+		select {
+		case <-g.c.stopping:
+			return false
+		default:
+		}
+	}
+}
+
+// rule tells every node without a record what it is worth, and reports whether one of them took it in.
+func (g *guard) rule(l look, quarantine time.Duration) bool {
+	var wait sync.WaitGroup
+	made := make([]bool, len(l.records))
+	for i, r := range l.records {
+		if r == nil || r.Standing != script.StandingUnsettled {
+			continue
+		}
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+			defer cancel()
+			err := g.c.nodes[i].Settle(ctx, *r, quarantine, g.c.clock.Now().Add(g.c.cfg.NodeTimeout))
+			if err != nil {
+				g.c.log.Warn("a node without a record could not be given one", "node", g.c.nodes[i].name, "error", err)
+			}
+			made[i] = err == nil
+		})
+	}
+	wait.Wait()
+	for _, ok := range made {
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// A look is what all nodes' records say.
+type look struct {
+	records             []*script.Record // nil where there was no answer
+	answered, unsettled int
+}
+
+// look checks all nodes.
+func (g *guard) look() look {
+	l := look{records: make([]*script.Record, len(g.c.nodes))}
+	var wait sync.WaitGroup
+	for i, n := range g.c.nodes {
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+			defer cancel()
+			if r, err := n.Check(ctx); err == nil {
+				l.records[i] = &r
+			}
+		})
+	}
+	wait.Wait()
+	for _, r := range l.records {
+		if r == nil {
+			continue
+		}
+		l.answered++
+		if r.Standing == script.StandingUnsettled {
+			l.unsettled++
+		}
+	}
+	return l
+}
+
+// isNew tells whether every node answered and none had a record.
+func (l look) isNew() bool { return l.unsettled == len(l.records) }
+
+// same tells whether two looks found the same incarnations.
+func (l look) same(other look) bool {
+	for i, r := range l.records {
+		if r.Incarnation != other.records[i].Incarnation {
+			return false
+		}
+	}
+	return true
+}
+
+// founded tells whether a node has been without quarantine for so short a time that the others may be about to get
+// there.
+func (l look) founded(grace time.Duration) bool {
+	for _, r := range l.records {
+		if r != nil && r.Standing == script.StandingSettled && r.Quarantine == 0 && r.Age < grace {
+			return true
+		}
+	}
+	return false
+}

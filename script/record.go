@@ -1,0 +1,126 @@
+package script
+
+import (
+	"fmt"
+	"time"
+)
+
+// RecordKey is the key of a node's record: which server it is, and whether it may have forgotten something. See
+// check.lua.
+const RecordKey = "redquorum_node"
+
+// Check asks whether the node is the one that its record tells of: see check.lua. Its reply is read by [ParseRecord].
+type Check struct {
+	// Fresh is the incarnation to begin, if one has to be begun: a text that was never used before.
+	Fresh string
+	// TTL is the longest that the client uses or has heard of.
+	TTL time.Duration
+	// Nodes is how many nodes the client is configured with.
+	Nodes int
+	// Durable tells whether the server writes everything to disk before it answers.
+	Durable Durability
+}
+
+// Durability is whether a server writes everything to disk before it answers.
+type Durability string
+
+// What is known about it.
+const (
+	NotAsked   Durability = ""
+	Durable    Durability = "yes"
+	NotDurable Durability = "no"
+)
+
+func (Check) Script() *Script { return checkScript }
+func (Check) Keys() []string  { return []string{RecordKey} }
+func (r Check) Args(s Seal) []any {
+	return []any{s.Last, r.Fresh, millis(r.TTL), r.Nodes, string(r.Durable)}
+}
+
+// Settle decides what an incarnation is worth that began without a record: see settle.lua.
+type Settle struct {
+	// Incarnation and Run are what a Check found.
+	Incarnation, Run string
+	// Quarantine is how long the node must not vote; 0 if it is new.
+	Quarantine time.Duration
+	TTL        time.Duration
+	Nodes      int
+	Durable    Durability
+}
+
+func (Settle) Script() *Script { return settleScript }
+func (Settle) Keys() []string  { return []string{RecordKey} }
+func (r Settle) Args(s Seal) []any {
+	return []any{
+		s.Last, r.Incarnation, r.Run, millis(r.Quarantine), millis(r.TTL), r.Nodes, string(r.Durable),
+	}
+}
+
+// A Standing is what a check found.
+type Standing string
+
+// The standings, as check.lua writes them.
+const (
+	StandingSettled   Standing = "settled"   // the record is this server's, or has been made so
+	StandingUnsettled Standing = "unsettled" // there was no record; nobody has decided yet what that means
+	StandingAsk       Standing = "ask"       // started again; tell whether it writes everything to disk
+	StandingReplica   Standing = "replica"   // no master
+	StandingUnguarded Standing = "unguarded" // behind Sentinel, and a replica may take over that has not got everything
+)
+
+// A Record is what a check answers with.
+type Record struct {
+	Standing Standing
+	// Incarnation is one stretch of the node's memory, without a gap.
+	Incarnation string
+	// Run is the server's own name for one run of its process; empty if it does not tell.
+	Run string
+	// Quarantine is how long the node has yet to wait before it may vote for everybody.
+	Quarantine time.Duration
+	// TTL is the longest in use.
+	TTL time.Duration
+	// Nodes is how many nodes the client was configured with that checked before this one; 0 if there was none.
+	Nodes int
+	// Age is how long ago the incarnation began.
+	Age time.Duration
+	// Now is the node's clock in microseconds since 1970.
+	Now int64
+	// Evicts is the eviction policy if it may throw locks away; empty if it cannot, or the server does not tell.
+	Evicts string
+}
+
+// ParseRecord reads what a check answered with.
+func ParseRecord(v any) (Record, error) {
+	fields, ok := v.([]any)
+	if !ok || len(fields) != 9 {
+		return Record{}, fmt.Errorf("script: want a record of 9 values, got %T of %d", v, len(fields))
+	}
+	standing, ok1 := fields[0].(string)
+	incarnation, ok2 := fields[1].(string)
+	run, ok3 := fields[2].(string)
+	quarantine, ok4 := fields[3].(int64)
+	longest, ok5 := fields[4].(int64)
+	nodes, ok6 := fields[5].(int64)
+	age, ok7 := fields[6].(int64)
+	now, ok8 := fields[7].(int64)
+	evicts, ok9 := fields[8].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || !ok8 || !ok9 {
+		return Record{}, fmt.Errorf("script: want {string, string, string, int, int, int, int, int, string}, got %v", fields)
+	}
+	return Record{
+		Standing:    Standing(standing),
+		Incarnation: incarnation,
+		Run:         run,
+		Quarantine:  ttl(quarantine),
+		TTL:         ttl(longest),
+		Nodes:       int(nodes),
+		Age:         micros(age),
+		Now:         now,
+		Evicts:      evicts,
+	}, nil
+}
+
+// micros reads a number of microseconds.
+func micros(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), int64(maxTTL/time.Microsecond))) * time.Microsecond
+}
