@@ -150,7 +150,8 @@ func (m *machines) left() []string {
 		keys, err := s.Client().Keys(m.t.Context(), "*").Result()
 		m.must(err)
 		for _, key := range keys {
-			if !strings.HasPrefix(key, "redquorum_fence:") && !strings.HasPrefix(key, "redquorum_revoked:") {
+			if !strings.HasPrefix(key, "redquorum_fence:") && !strings.HasPrefix(key, "redquorum_revoked:") &&
+				key != script.RecordKey {
 				left = append(left, s.Addr()+" "+key)
 			}
 		}

@@ -29,7 +29,8 @@ every item goes exactly once, although two of the five nodes, which run inside
 this process, are killed in the middle and one of them comes back empty.
 
 With --nodes it runs on your servers instead, and kills none: do that yourself.
-It uses one lock with a name of its own, and removes its keys at the end.
+It uses one lock with a name of its own, and removes its keys at the end; what
+stays is the record that every node has of itself (redquorum_node).
 
 Exit status: 0 if the sale with the lock was exact, 1 if it was not, 2 if the
 demo did not get to its end.`,
