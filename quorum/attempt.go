@@ -2,8 +2,6 @@ package quorum
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
@@ -26,18 +24,9 @@ type verdict struct {
 }
 
 // attempt tries once to get the lock for a fresh holder. Either it returns the lock, held and fenced, or the attempt
-// has been withdrawn, in the background, wherever it may have left something. If it failed because nobody has decided
-// about some nodes yet (the first lock that a new cluster sees, say), that is done first.
+// has been withdrawn, in the background, wherever it may have left something.
 func (c *Coordinator) attempt(ctx context.Context, name string, t terms) (*Lease, *verdict) {
 	c.guard.uses(t.ttl)
-	l, v := c.attemptOnce(ctx, name, t)
-	if v != nil && v.undecided() && c.guard.decided(ctx) {
-		return c.attemptOnce(ctx, name, t)
-	}
-	return l, v
-}
-
-func (c *Coordinator) attemptOnce(ctx context.Context, name string, t terms) (*Lease, *verdict) {
 	a := &attempt{c: c, ctx: ctx, terms: t, claim: c.newClaim(name), ballot: newBallot(c.nodes)}
 	a.start = c.clock.Now() // before the first send: validity counts from here
 	a.proposal = c.clock.Wall().UnixMicro()
@@ -54,16 +43,6 @@ func (c *Coordinator) attemptOnce(ctx context.Context, name string, t terms) (*L
 	}
 	a.claim.withdraw(t)
 	return nil, v
-}
-
-// undecided tells whether it failed for want of votes, and some nodes have no record.
-func (v *verdict) undecided() bool {
-	for _, vote := range v.votes {
-		if errors.Is(vote.Err, errUnsettled) {
-			return slices.Contains(v.classes, ErrNoQuorum)
-		}
-	}
-	return false
 }
 
 // attempt is one try at a first hold, under way.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/faultnet"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 )
@@ -154,7 +155,7 @@ func TestGrantThatComesTooLateIsNoQuorum(t *testing.T) {
 
 func TestTwoAddressesOfOneServerAreAnError(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		twice := []*node.Node{cl.nodes[0].Open(t, cl.clock), cl.nodes[1].Open(t, cl.clock), cl.nodes[0].Alias("z.test:6379").Open(t, cl.clock)}
+		twice := []*node.Node{cl.nodes[0].Open(t, cl.clock, &faultnet.Cable{}), cl.nodes[1].Open(t, cl.clock, &faultnet.Cable{}), cl.nodes[0].Alias("z.test:6379").Open(t, cl.clock)}
 		c, err := quorum.New(twice, quorum.Config{Clock: cl.clock})
 		if err != nil {
 			t.Fatal(err)

@@ -89,6 +89,12 @@ func (cl *cluster) dials() int {
 // client returns a coordinator of its own, as another process would have.
 func (cl *cluster) client(cfg quorum.Config) *quorum.Coordinator {
 	cl.t.Helper()
+	return cl.clientOn(&faultnet.Cable{}, cfg)
+}
+
+// clientOn returns one at the end of a cable.
+func (cl *cluster) clientOn(cable *faultnet.Cable, cfg quorum.Config) *quorum.Coordinator {
+	cl.t.Helper()
 	if cfg.TTL == 0 {
 		cfg.TTL = ttl
 	}
@@ -96,7 +102,7 @@ func (cl *cluster) client(cfg quorum.Config) *quorum.Coordinator {
 	cfg.Logger = slog.New(slog.NewTextHandler(cl.log, nil))
 	var nodes []*node.Node
 	for _, n := range cl.nodes {
-		nodes = append(nodes, n.Open(cl.t, cl.clock))
+		nodes = append(nodes, n.Open(cl.t, cl.clock, cable))
 	}
 	c, err := quorum.New(nodes, cfg)
 	if err != nil {

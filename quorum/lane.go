@@ -81,7 +81,11 @@ func (l *lane) run(e *errand) {
 		if e.farewell {
 			l.bid(e)
 		} else {
-			a := l.weigh(e, l.send(e))
+			a := l.send(e)
+			if a.reply.Status == script.Unsettled && l.c.guard.decided() {
+				a = l.send(e) // at once: a node that was restarted empty shall have the lease back
+			}
+			a = l.weigh(e, a)
 			l.learn(e, a)
 			e.done(a)
 		}
@@ -149,9 +153,7 @@ func (l *lane) learn(e *errand, a answer) {
 		l.fence = max(l.fence, a.reply.Fence)
 	case script.Quarantined:
 		l.present = a.reply.Now <= l.horizon
-	case script.Unsettled:
-		l.c.guard.decide()
-	case script.Stranger, script.Expired, script.Exhausted, script.Probed, script.Settled:
+	case script.Unsettled, script.Stranger, script.Expired, script.Exhausted, script.Probed, script.Settled:
 	}
 }
 

@@ -30,15 +30,14 @@ func (g *guard) decide() *decision {
 }
 
 // decided waits for a decision and tells whether one was made.
-func (g *guard) decided(ctx context.Context) bool {
+func (g *guard) decided() bool {
 	d := g.decide()
 	select {
 	case <-d.done:
 		return d.made
-	case <-ctx.Done():
 	case <-g.c.closing:
+		return false
 	}
-	return false
 }
 
 // foundingTakes is how many node timeouts a client needs at most to make all nodes of a new cluster settled: two looks

@@ -10,6 +10,7 @@ import (
 // A link carries one connection's data in both directions.
 type link struct {
 	node           *Node
+	cable          *Cable
 	client, server net.Conn
 	once           sync.Once
 	broken         chan struct{} // closed by cut
@@ -47,7 +48,7 @@ func (l *link) collect(from net.Conn, to *stream, toServer bool) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			if delay, lost := l.node.conditions(toServer); !lost {
+			if delay, lost := l.node.conditions(toServer); !lost && !l.cable.isCut(l.node) {
 				to.add(piece{data: append([]byte(nil), buf[:n]...), due: time.Now().Add(delay)})
 			}
 		}
@@ -82,6 +83,9 @@ func (l *link) deliver(from *stream, to net.Conn) {
 		}
 		for {
 			held := l.node.running()
+			if held == nil {
+				held = l.cable.held(l.node)
+			}
 			if held == nil {
 				break
 			}

@@ -50,10 +50,11 @@ func (n *Node) boot() {
 // Addr is the name of the node.
 func (n *Node) Addr() string { return n.addr }
 
-// Open returns a client of the node, on a clock of the bubble.
-func (n *Node) Open(t testing.TB, clk clock.Clock) *node.Node {
+// Open returns a client of the node, on a clock of the bubble, at the end of a cable.
+func (n *Node) Open(t testing.TB, clk clock.Clock, cable *Cable) *node.Node {
 	t.Helper()
-	client, err := node.New(&redis.Options{Addr: n.addr, Dialer: n.dial}, node.WithClock(clk))
+	dial := func(context.Context, string, string) (net.Conn, error) { return n.dial(cable) }
+	client, err := node.New(&redis.Options{Addr: n.addr, Dialer: dial}, node.WithClock(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ var errRefused = errors.New("connection refused")
 
 // dial makes a connection. The server's end is served by miniredis, the client's end is returned, and a link with two
 // directions lies in between.
-func (n *Node) dial(context.Context, string, string) (net.Conn, error) {
+func (n *Node) dial(cable *Cable) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dials++
@@ -198,7 +199,7 @@ func (n *Node) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, err
 	}
 	client, ours := net.Pipe()
-	l := &link{node: n, client: ours, server: server, broken: make(chan struct{})}
+	l := &link{node: n, cable: cable, client: ours, server: server, broken: make(chan struct{})}
 	n.conns[l] = struct{}{}
 	l.start()
 	return client, nil
@@ -239,7 +240,8 @@ type Alias struct {
 // Open returns a client of the server at its second address.
 func (a *Alias) Open(t testing.TB, clk clock.Clock) *node.Node {
 	t.Helper()
-	client, err := node.New(&redis.Options{Addr: a.addr, Dialer: a.node.dial}, node.WithClock(clk))
+	dial := func(context.Context, string, string) (net.Conn, error) { return a.node.dial(&Cable{}) }
+	client, err := node.New(&redis.Options{Addr: a.addr, Dialer: dial}, node.WithClock(clk))
 	if err != nil {
 		t.Fatal(err)
 	}
