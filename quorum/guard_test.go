@@ -103,7 +103,8 @@ func TestRestoreInQuarantineIsNoVoteForWhoHadNone(t *testing.T) {
 		cl.nodes[2].Restart()
 		cable.Mend(cl.nodes[2])
 		for time.Since(start) < 29*time.Second {
-			_ = holder.Renew(t.Context()) // first it finds a node without a record, then one in quarantine
+			_ = holder.Renew(t.Context()) // the node is in quarantine by then
+			time.Sleep(10 * time.Millisecond)
 		}
 		if who := cl.holders("stock"); who[2] != holder.Holder() {
 			t.Fatalf("held on %q: the holder was not restored on node 2, and the test shows nothing", who)
@@ -124,7 +125,13 @@ func TestRestoreInQuarantineIsNoVoteForWhoHadNone(t *testing.T) {
 // Somebody used a TTL that is longer than everybody else's. A node that forgot it would vote too early.
 func TestQuarantineLastsAsLongAsTheLongestTTLInUse(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		l, _ := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(time.Hour))
+		cable := &faultnet.Cable{}
+		cable.Cut(cl.nodes[2])
+		c := cl.clientOn(cable, quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm")) // nobody knew of an hour when the nodes were checked
+		l := mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(time.Hour))
+		cable.Cut(cl.nodes[0])
+		cable.Cut(cl.nodes[1])
 		cl.nodes[1].Restart()
 		for range 70 {
 			stillOne(t, cl.client(quorum.Config{}), l)
@@ -293,8 +300,8 @@ func TestWithoutTheGuardNodesVoteAtOnce(t *testing.T) {
 		l := mustAcquire(t, c, t.Context(), "stock")
 		cl.nodes[0].Restart()
 		cl.nodes[1].Restart()
-		mustRelease(t, mustAcquire(t, c, t.Context(), "other"))
-		mustRelease(t, l)
+		mustRelease(t, mustAcquire(t, cl.client(quorum.Config{NoRestartGuard: true}), t.Context(), "other"))
+		_ = l.Release(t.Context()) // its connections are broken
 		for _, n := range cl.nodes {
 			if n.Redis().Exists(script.RecordKey) {
 				t.Error("a node has a record")
