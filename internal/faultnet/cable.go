@@ -1,12 +1,16 @@
 package faultnet
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // A Cable is one client's way to the nodes: what happens to it happens to that client alone. The zero Cable is a whole
 // one.
 type Cable struct {
 	mu    sync.Mutex
 	cut   map[*Node]bool
+	slow  map[*Node]time.Duration
 	gates map[*Node]chan struct{}
 }
 
@@ -18,6 +22,16 @@ func (c *Cable) Cut(n *Node) {
 		c.cut = map[*Node]bool{}
 	}
 	c.cut[n] = true
+}
+
+// Delay makes everything between the client and a node take d longer in each direction.
+func (c *Cable) Delay(n *Node, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.slow == nil {
+		c.slow = map[*Node]time.Duration{}
+	}
+	c.slow[n] = d
 }
 
 // Hold keeps back everything that goes from the client to a node or back, until Mend.
@@ -41,6 +55,12 @@ func (c *Cable) Mend(n *Node) {
 		close(gate)
 		delete(c.gates, n)
 	}
+}
+
+func (c *Cable) delay(n *Node) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slow[n]
 }
 
 func (c *Cable) isCut(n *Node) bool {

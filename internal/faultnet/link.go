@@ -49,7 +49,7 @@ func (l *link) collect(from net.Conn, to *stream, toServer bool) {
 		n, err := from.Read(buf)
 		if n > 0 {
 			if delay, lost := l.node.conditions(toServer); !lost && !l.cable.isCut(l.node) {
-				to.add(piece{data: append([]byte(nil), buf[:n]...), due: time.Now().Add(delay)})
+				to.add(piece{data: append([]byte(nil), buf[:n]...), due: time.Now().Add(delay + l.cable.delay(l.node))})
 			}
 		}
 		if err != nil {
