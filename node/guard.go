@@ -64,10 +64,14 @@ func (n *Node) Settle(ctx context.Context, found script.Record, quarantine time.
 		Incarnation: found.Incarnation, Run: found.Run, Quarantine: quarantine, TTL: n.guard.TTL(), Nodes: n.guard.Nodes,
 		Durable: durable(ctx, n.client),
 	}
-	reply, err := n.runOnce(ctx, req, until)
+	call := n.newCall(ctx, req, until)
+	if err := n.send(ctx, n.client, call); err != nil {
+		return n.wrap(err, call)
+	}
+	reply, err := script.ParseReply(call.Val())
 	switch {
 	case err != nil:
-		return err
+		return n.wrap(errors.Join(errOdd, err), call)
 	case reply.Status != script.Settled:
 		return &Error{Node: n.name, Err: fmt.Errorf("not settled: %s", reply.Status)}
 	}
@@ -119,12 +123,7 @@ func (n *Node) check(ctx context.Context, on processor) (script.Record, error) {
 // ask sends one check.
 func (n *Node) ask(ctx context.Context, on processor, req script.Check) (script.Record, error) {
 	call := n.newCall(ctx, req, clock.Instant{})
-	err := on.Process(ctx, call)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		call.bySource(ctx)
-		err = on.Process(ctx, call)
-	}
-	if err != nil {
+	if err := n.send(ctx, on, call); err != nil {
 		return script.Record{}, n.wrap(err, call)
 	}
 	received := n.clock.Now()
@@ -134,6 +133,16 @@ func (n *Node) ask(ctx context.Context, on processor, req script.Check) (script.
 	}
 	n.offset.learn(record.Now, call.sent, received)
 	return record, nil
+}
+
+// send sends a request of the guard's own, which finds out for itself what server it got to.
+func (n *Node) send(ctx context.Context, on processor, call *call) error {
+	err := on.Process(ctx, call)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		call.bySource(ctx)
+		err = on.Process(ctx, call)
+	}
+	return err
 }
 
 // durable tells whether the server writes everything to disk before it answers. Where that may not be asked it does not.

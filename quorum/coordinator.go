@@ -208,6 +208,7 @@ func (c *Coordinator) Close() error {
 	for _, n := range c.nodes {
 		errs = append(errs, n.Close())
 	}
+	_ = c.guard.group.Wait() // decisions return no error
 	close(c.ended)
 	return errors.Join(errs...)
 }

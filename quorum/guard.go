@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
 )
@@ -25,7 +27,8 @@ import (
 // the configured nodes answers, and none has a record, the cluster is new. Otherwise this node forgot. Losing all of
 // them at once looks like a new cluster, and no guard can help there.
 type guard struct {
-	c *Coordinator
+	c     *Coordinator
+	group errgroup.Group // decisions; they end soon after the nodes are closed
 
 	mu      sync.Mutex
 	longest time.Duration   // the longest TTL heard of

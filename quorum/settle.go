@@ -17,7 +17,7 @@ func (g *guard) decide() *decision {
 	if g.deciding == nil {
 		d := &decision{done: make(chan struct{})}
 		g.deciding = d
-		g.c.background.Go(func() error {
+		g.group.Go(func() error {
 			d.made = g.settle()
 			g.mu.Lock()
 			g.deciding = nil
@@ -40,9 +40,12 @@ func (g *guard) decided() bool {
 	}
 }
 
-// foundingTakes is how many node timeouts a client needs at most to make all nodes of a new cluster settled: two looks
-// and a decision, and one to spare.
-const foundingTakes = 4
+// How long things take at most, in node timeouts: to tell a node what it is worth (two or three round trips), and to make
+// all nodes of a new cluster settled (a first check, two looks, and that).
+const (
+	rulingTakes   = 2
+	foundingTakes = 6
+)
 
 // settle looks at all nodes and decides about those without a record.
 func (g *guard) settle() bool {
@@ -85,9 +88,10 @@ func (g *guard) rule(l look, quarantine time.Duration) bool {
 			continue
 		}
 		wait.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+			takes := rulingTakes * g.c.cfg.NodeTimeout
+			ctx, cancel := context.WithTimeout(context.Background(), takes)
 			defer cancel()
-			err := g.c.nodes[i].Settle(ctx, *r, quarantine, g.c.clock.Now().Add(g.c.cfg.NodeTimeout))
+			err := g.c.nodes[i].Settle(ctx, *r, quarantine, g.c.clock.Now().Add(takes))
 			if err != nil {
 				g.c.log.Warn("a node without a record could not be given one", "node", g.c.nodes[i].name, "error", err)
 			}
