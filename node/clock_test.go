@@ -16,7 +16,7 @@ func inBubble(t *testing.T, test func(t *testing.T, net *faultnet.Node, n *node.
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := faultnet.New(t, 1)[0]
-		n := net.Open(t, clock.NewPortable())
+		n := net.Open(t, clock.NewPortable(), &faultnet.Cable{})
 		test(t, net, n)
 		if err := n.Close(); err != nil {
 			t.Error(err)

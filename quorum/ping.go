@@ -9,7 +9,7 @@ import (
 )
 
 // Ping checks at start-up that a quorum of nodes can do what locks need: reachable, credentials and permissions right,
-// writable. On each node it runs every command the locks use on a scratch key, which is gone afterwards. It returns a
+// writable, masters, and not one server under two addresses (ErrSameServer). On each node it runs every command the locks use on a scratch key, which is gone afterwards. It returns a
 // *QuorumError (ErrNoQuorum, with every node's word, or ctx's error) if fewer can; nodes beyond the quorum that cannot
 // are logged.
 func (c *Coordinator) Ping(ctx context.Context) error {
@@ -25,6 +25,12 @@ func (c *Coordinator) Ping(ctx context.Context) error {
 	b := c.survey(script.Probe{Name: name})
 	if c.all(ctx, b) != nil {
 		return c.failure(op, name, b, contextErrors(ctx)...)
+	}
+	if c.sameServer.Load() {
+		return c.failure(op, name, b, ErrSameServer)
+	}
+	if !c.cfg.NoRestartGuard {
+		c.guard.decided() // so that the first lock need not wait for it
 	}
 	if b.count().granted < c.need {
 		return c.failure(op, name, b, ErrNoQuorum)
