@@ -90,19 +90,19 @@ if record[4] and ARGV[5] == '' then
 end
 incarnation = ARGV[2]
 ttl = math.max(ttl, tonumber(ARGV[3]))
-redis.call('HSET', KEYS[1], 'incarnation', incarnation, 'run', run, 'replication', id, 'ttl', string.format('%.0f', ttl),
-  'nodes', ARGV[4], 'since', string.format('%.0f', now), 'durable', ARGV[5])
-if not record[4] then
-  record[8] = now
-  return answer('unsettled')
+-- Written all at once, at the very end: what is cut off on the way there begins nothing. Half a record, with the new
+-- server's name and the old one's quarantine, would pass for settled.
+local fields = {'incarnation', incarnation, 'run', run, 'replication', id, 'ttl', string.format('%.0f', ttl), 'nodes',
+  ARGV[4], 'since', string.format('%.0f', now), 'durable', ARGV[5]}
+if record[4] then
+  -- Nothing is forgotten if everything was on disk before it was answered, then and now, and if this is the same master
+  -- and not a replica that took its place.
+  local remembers = record[7] == 'yes' and ARGV[5] == 'yes' and not watched
+    and not watchers.err and record[2] ~= run and not string.find(second, '[^0]')
+  local till = math.max(tonumber(record[4]), remembers and 0 or now + ttl * 1000)
+  fields[#fields + 1] = 'until'
+  fields[#fields + 1] = string.format('%.0f', till)
 end
--- Nothing is forgotten if everything was on disk before it was answered, then and now, and if this is the same master
--- and not a replica that took its place.
-local remembers = record[7] == 'yes' and ARGV[5] == 'yes' and not watched
-  and not watchers.err and record[2] ~= run and not string.find(second, '[^0]')
-if not remembers then
-  local till = math.max(tonumber(record[4]), now + ttl * 1000)
-  redis.call('HSET', KEYS[1], 'until', string.format('%.0f', till))
-end
+redis.call('HSET', KEYS[1], unpack(fields))
 record[8] = now
-return answer('settled')
+return answer(record[4] and 'settled' or 'unsettled')

@@ -68,17 +68,16 @@ func run(t *testing.T, c *redis.Client, req script.Request) script.Reply {
 	return reply
 }
 
-// runAt runs a script on a node whose clock shows now. A real server's clock cannot be stopped, so the clock is replaced
-// in the source; the arithmetic stays the server's.
+// runAt runs a script on a node whose clock shows now.
 func runAt(t *testing.T, c *redis.Client, now int64, req script.Request, last int64) script.Reply {
 	t.Helper()
-	const ask = "redis.call('TIME')"
-	source := req.Script().Source
-	if strings.Count(source, ask) != 1 {
-		t.Fatalf("%s asks for the time %d times, want once", req.Script().Name, strings.Count(source, ask))
-	}
-	source = strings.Replace(source, ask, fmt.Sprintf("{'%d', '%d'}", now/1e6, now%1e6), 1)
-	v, err := c.Eval(t.Context(), source, req.Keys(), req.Args(script.Seal{Last: last})...).Result()
+	return sealedAt(t, c, now, req, script.Seal{Last: last})
+}
+
+// sealedAt is runAt for a request that is tied to an incarnation of the node, too.
+func sealedAt(t *testing.T, c *redis.Client, now int64, req script.Request, seal script.Seal) script.Reply {
+	t.Helper()
+	v, err := evalAt(t, c, now, req, seal)
 	if err != nil {
 		t.Fatalf("%s: %v", req.Script().Name, err)
 	}
@@ -87,6 +86,19 @@ func runAt(t *testing.T, c *redis.Client, now int64, req script.Request, last in
 		t.Fatal(err)
 	}
 	return reply
+}
+
+// evalAt sends a script to a node whose clock shows now. A real server's clock cannot be stopped, so the clock is
+// replaced in the source; the arithmetic stays the server's.
+func evalAt(t *testing.T, c *redis.Client, now int64, req script.Request, seal script.Seal) (any, error) {
+	t.Helper()
+	const ask = "redis.call('TIME')"
+	source := req.Script().Source
+	if strings.Count(source, ask) != 1 {
+		t.Fatalf("%s asks for the time %d times, want once", req.Script().Name, strings.Count(source, ask))
+	}
+	source = strings.Replace(source, ask, fmt.Sprintf("{'%d', '%d'}", now/1e6, now%1e6), 1)
+	return c.Eval(t.Context(), source, req.Keys(), req.Args(seal)...).Result()
 }
 
 // must is for commands by which a test prepares or looks at the server.
