@@ -218,13 +218,13 @@ func TestOnlyWhatWasAndIsDurableRemembers(t *testing.T) {
 			for title, fields := range strangers {
 				t.Run("noted "+string(noted)+", is "+string(now)+", "+title, func(t *testing.T) {
 					onBoth(t, func(t *testing.T, c *redis.Client) {
-						settled(t, c, time.Second, noted)
+						settled(t, c, time.Minute, noted)
 						set(t, c, fields...)
 						want := ttl
 						if noted == script.Durable && now == script.Durable && fields[0] == "run" {
-							want = time.Second
+							want = 15 * time.Second
 						}
-						got := check(t, c, noon, another("two", now))
+						got := check(t, c, noon+minute*3/4, another("two", now))
 						if got.Standing != script.StandingSettled || got.Incarnation != "two" || got.Quarantine != want {
 							t.Errorf("got %+v, want another incarnation with the quarantine %v", got, want)
 						}

@@ -14,11 +14,21 @@ import (
 // without returns a client that may do everything but some commands.
 func without(t *testing.T, s *redisserver.Server, denied ...string) *redis.Client {
 	t.Helper()
-	rules := []any{"ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "&*", "+@all"}
+	rules := []string{"~*", "&*", "+@all"}
 	for _, command := range denied {
 		rules = append(rules, "-"+strings.ToLower(command))
 	}
-	must(t, s.Client().Do(t.Context(), rules...))
+	return as(t, s, rules...)
+}
+
+// as returns a client that may do what some ACL rules say.
+func as(t *testing.T, s *redisserver.Server, rules ...string) *redis.Client {
+	t.Helper()
+	user := []any{"ACL", "SETUSER", "limited", "reset", "on", "nopass"}
+	for _, rule := range rules {
+		user = append(user, rule)
+	}
+	must(t, s.Client().Do(t.Context(), user...))
 	c := redis.NewClient(&redis.Options{
 		Addr: s.Addr(), Username: "limited", Password: "any",
 		DisableIdentity:          true,

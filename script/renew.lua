@@ -68,4 +68,8 @@ redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
 if status == 'restored' then
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
+if longest and longest < tonumber(ARGV[5]) then
+  -- As in acquire.lua: the lock may have been granted elsewhere only, or before this node's record was made anew.
+  redis.call('HSET', KEYS[3], 'ttl', ARGV[5])
+end
 return {status, fence, ttl, ARGV[3], tonumber(ARGV[4]), now, math.ceil(quarantine / 1000)}
