@@ -117,7 +117,7 @@ func TestNoNumberBecomesAStringByItself(t *testing.T) {
 		}
 		// SET, PEXPIRE and the like write a number that is handed to them as Lua would.
 		for _, m := range regexp.MustCompile(`redis\.p?call\('(?:SET|PEXPIRE|HSET)'.*`).FindAllString(comment.ReplaceAllString(s.Source, ""), -1) {
-			for _, number := range []string{"now", "fence)", "fence,", "token)", "token,", "lives)", "lives,", "tonumber"} {
+			for _, number := range []string{"now", "fence)", "fence,", "token)", "token,", "lives)", "lives,", "till", "ttl)", "ttl,", "tonumber"} {
 				if strings.Contains(regexp.MustCompile(`string\.format\('%\.0f', \w+\)`).ReplaceAllString(m, ""), number) {
 					t.Errorf("%s hands a bare number to Redis in %q", s.Name, m)
 				}
