@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -111,13 +112,23 @@ func (n *Node) check(ctx context.Context, on processor) (script.Record, error) {
 	}
 	if err != nil {
 		n.guard.doubt.Store(true)
-		return script.Record{}, err
+		return script.Record{}, unsent(err)
 	}
 	n.guard.record.Store(&record)
 	if n.guard.Checked != nil {
 		n.guard.Checked(record)
 	}
 	return record, nil
+}
+
+// unsent is the error of a check, as that of the request which had to wait for it: the request was not sent, or was
+// refused untouched, whatever became of the check.
+func unsent(err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Sent {
+		return &Error{Node: e.Node, Refused: e.Refused, Err: e.Err}
+	}
+	return err
 }
 
 // ask sends one check.
@@ -158,8 +169,17 @@ func durable(ctx context.Context, on processor) script.Durability {
 	return script.NotDurable
 }
 
-// unsure tells whether an error is one after which the server may not be what it was.
+// unsure tells whether an error is one after which the server may not be what it was. Up to version 6 Redis puts words of
+// its own before what a call inside a script was answered.
 func unsure(err error) bool {
-	return redis.HasErrorPrefix(err, "READONLY") || redis.HasErrorPrefix(err, "LOADING") ||
-		redis.HasErrorPrefix(err, "MASTERDOWN")
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	for _, class := range []string{"READONLY", "LOADING", "MASTERDOWN"} {
+		if strings.Contains(answer.Error(), class) {
+			return true
+		}
+	}
+	return false
 }

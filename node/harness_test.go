@@ -149,6 +149,7 @@ type fake struct {
 	mu    sync.Mutex
 	conns []net.Conn
 	calls []string
+	talks [][]string // what arrived, connection by connection: see word
 }
 
 // hang, as an answer, is none.
@@ -174,9 +175,10 @@ func serve(t testing.TB, answer func(command []string) string) *fake {
 				return
 			}
 			f.mu.Lock()
-			f.conns = append(f.conns, conn)
+			number := len(f.conns)
+			f.conns, f.talks = append(f.conns, conn), append(f.talks, nil)
 			f.mu.Unlock()
-			f.group.Go(func() { f.talk(conn, answer) })
+			f.group.Go(func() { f.talk(conn, number, answer) })
 		}
 	})
 	return f
@@ -211,7 +213,7 @@ func (f *fake) count(command string) (n int) {
 	return n
 }
 
-func (f *fake) talk(conn net.Conn, answer func([]string) string) {
+func (f *fake) talk(conn net.Conn, number int, answer func([]string) string) {
 	r := bufio.NewReader(conn)
 	for {
 		command, err := readCommand(r)
@@ -220,6 +222,7 @@ func (f *fake) talk(conn net.Conn, answer func([]string) string) {
 		}
 		f.mu.Lock()
 		f.calls = append(f.calls, strings.ToUpper(command[0]))
+		f.talks[number] = append(f.talks[number], word(command))
 		f.mu.Unlock()
 		reply := answer(command)
 		if reply == "" {
