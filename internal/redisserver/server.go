@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -144,13 +145,18 @@ func (s *Server) kill() {
 // Restart kills the process if it runs and starts another one on the same port,
 // empty unless the arguments turned persistence on. It returns when the new one
 // answers.
-func (s *Server) Restart() error {
+func (s *Server) Restart() error { return s.RestartWith() }
+
+// RestartWith is Restart with further arguments, for this process and those
+// that follow it. They win over earlier ones.
+func (s *Server) RestartWith(args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return fmt.Errorf("redisserver: restarting %s: already closed", s.Addr())
 	}
 	s.kill()
+	s.args = append(slices.Clip(s.args), args...)
 	proc, err := s.run()
 	if err != nil {
 		return err

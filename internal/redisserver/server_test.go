@@ -72,6 +72,20 @@ func TestRestartWithPersistenceKeepsKeys(t *testing.T) {
 	}
 }
 
+func TestRestartWithOtherSettingsKeepsTheDirectory(t *testing.T) {
+	s := Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	set(t, s, "kept")
+	for range 2 { // and they stay
+		if err := s.RestartWith("--appendfsync", "everysec"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Client().ConfigGet(t.Context(), "append*").Result()
+		if err != nil || got["appendonly"] != "yes" || got["appendfsync"] != "everysec" || keys(t, s) != 1 {
+			t.Errorf("%d keys with %v, %v", keys(t, s), got, err)
+		}
+	}
+}
+
 func TestKilledServerRefusesConnections(t *testing.T) {
 	s := Start(t)
 	s.Kill()

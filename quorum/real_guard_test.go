@@ -1,0 +1,293 @@
+package quorum_test
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redquorum/redquorum/internal/redisserver"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+// The restart guard on real servers, which tell who they are, write snapshots and logs, and follow each other. These
+// tests mostly sit out quarantines, and do it side by side.
+
+// found takes servers into use, as a cluster that has been there for a while.
+func (m *machines) found() *quorum.Coordinator {
+	m.t.Helper()
+	c := m.client(quorum.Config{})
+	m.must(c.Ping(m.t.Context()))
+	mustRelease(m.t, mustGet(m.t, c, "found"))
+	m.eventually("all are settled", func() bool {
+		for i := range m.servers {
+			if m.record(i)["until"] == "" {
+				return false
+			}
+		}
+		return true
+	})
+	return c
+}
+
+// record is what a server has on record.
+func (m *machines) record(i int) map[string]string { return m.hash(i, script.RecordKey) }
+
+// inQuarantine tells whether a server is, by its record.
+func (m *machines) inQuarantine(i int) bool {
+	m.t.Helper()
+	until, err := strconv.ParseInt(m.record(i)["until"], 10, 64)
+	return err == nil && until > time.Now().UnixMicro()
+}
+
+// bareMajority gives a client the lock on servers 0 and 1 of three, for one TTL. Then it is cut off, and can heal nothing.
+func (m *machines) bareMajority() *quorum.Lease {
+	m.t.Helper()
+	var urls []string
+	var proxies []*proxy
+	for _, s := range m.servers {
+		p := startProxy(m.t, s)
+		proxies, urls = append(proxies, p), append(urls, p.url())
+	}
+	proxies[2].cut.Store(true)
+	l := mustAcquire(m.t, m.clientAt(quorum.Config{}, urls), m.t.Context(), "stock", quorum.WithLeaseTime(realTTL))
+	for _, p := range proxies {
+		p.cut.Store(true)
+	}
+	if len(m.hash(0, "stock")) != 1 || len(m.hash(1, "stock")) != 1 || len(m.hash(2, "stock")) != 0 {
+		m.t.Fatal("no bare majority, and the test shows nothing")
+	}
+	return l
+}
+
+// noSecondHolder tries for the lock while its holder believes in it, over connections that were there before and over new
+// ones. Server 1 may have forgotten it, and server 2 has never known.
+func (m *machines) noSecondHolder(before *quorum.Coordinator, l *quorum.Lease) {
+	m.t.Helper()
+	for l.Err() == nil {
+		fresh := m.client(quorum.Config{})
+		for _, c := range []*quorum.Coordinator{before, fresh} {
+			second, err := c.TryAcquire(m.t.Context(), "stock")
+			if err == nil && l.Err() == nil {
+				m.t.Fatalf("two holders: %s and %s", l.Holder(), second.Holder())
+			}
+			if err == nil {
+				mustRelease(m.t, second)
+			}
+		}
+		m.must(fresh.Close())
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// votesAgain waits until a server votes, without which there is no quorum.
+func (m *machines) votesAgain(c *quorum.Coordinator) {
+	m.t.Helper()
+	m.kill(0)
+	mustRelease(m.t, mustGet(m.t, c, "stock"))
+}
+
+func TestRealServerThatForgetsMakesNoSecondQuorum(t *testing.T) {
+	for title, forget := range map[string]struct{ before, after func(m *machines) }{
+		"restarted empty": {func(*machines) {}, func(m *machines) { m.restart(1) }},
+		"restarted from an old snapshot": {
+			func(m *machines) { m.must(m.servers[1].Client().Save(m.t.Context()).Err()) },
+			func(m *machines) {
+				incarnation := m.record(1)["incarnation"]
+				m.restart(1)
+				if got := m.record(1)["incarnation"]; got == "" || got != incarnation {
+					m.t.Fatalf("came back with the record %q of %q, and the test shows nothing", got, incarnation)
+				}
+			},
+		},
+		"flushed under open connections": {
+			func(*machines) {},
+			func(m *machines) { m.must(m.servers[1].Client().FlushAll(m.t.Context()).Err()) },
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			m := startMachines(t, 3)
+			c := m.found()
+			forget.before(m)
+			l := m.bareMajority()
+			forget.after(m)
+			if len(m.hash(1, "stock")) != 0 {
+				t.Fatal("the server remembers, and the test shows nothing")
+			}
+			m.noSecondHolder(c, l)
+			if !contains(m.log.String(), "may have forgotten", "node="+m.servers[1].Addr()) {
+				t.Error("nobody noticed, and the test shows nothing")
+			}
+			m.votesAgain(c)
+		})
+	}
+}
+
+// always are the settings with which a server forgets nothing that it has answered.
+var always = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"}
+
+func TestRealServerThatWritesEverythingVotesAtOnceAfterAKill(t *testing.T) {
+	t.Parallel()
+	m := &machines{t: t, log: &journal{}}
+	for range 3 {
+		m.servers = append(m.servers, redisserver.Start(t, always...))
+	}
+	c := m.found()
+	l := m.bareMajority()
+	m.restart(1)
+	if m.hash(1, "stock")[l.Holder()] != "1" {
+		t.Fatalf("came back with %v: it has forgotten", m.hash(1, "stock"))
+	}
+	m.kill(0)
+	mustRelease(t, mustAcquire(t, m.client(quorum.Config{}), t.Context(), "other"))
+	m.noSecondHolder(c, l)
+	m.restart(0)
+
+	// With other settings than those that were noted, and with those settings later on, it is not believed.
+	for _, settings := range [][]string{{"--appendfsync", "everysec"}, always} {
+		m.must(m.servers[1].RestartWith(settings...))
+		m.eventually("it was checked", func() bool {
+			mustRelease(t, mustGet(t, c, "other"))
+			return m.inQuarantine(1)
+		})
+	}
+	m.must(m.servers[1].Restart())
+	mustRelease(t, mustGet(t, c, "other"))
+	m.votesAgain(c)
+}
+
+// A quorum of addresses is none of servers, however they are called.
+func TestRealServerUnderTwoAddressesIsFoundOut(t *testing.T) {
+	t.Parallel()
+	m := startMachines(t, 2)
+	once, twice := startProxy(t, m.servers[0]), startProxy(t, m.servers[0])
+	c := m.clientAt(quorum.Config{}, []string{m.servers[0].URL(), once.url(), m.servers[1].URL()})
+	wantIs(t, c.Ping(t.Context()), quorum.ErrSameServer)
+	for range 3 {
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrSameServer)
+		_, err = c.Acquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrSameServer)
+	}
+	alone := m.clientAt(quorum.Config{}, []string{once.url(), m.servers[0].URL(), twice.url()})
+	_, err := alone.TryAcquire(t.Context(), "stock")
+	wantIs(t, err, quorum.ErrSameServer)
+	m.clean(realTTL / 2) // whatever was granted was taken back
+}
+
+// follow makes a server a replica.
+func (m *machines) follow(i int, master *redisserver.Server) {
+	m.t.Helper()
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	m.must(master.Client().ConfigSet(m.t.Context(), "repl-diskless-sync-delay", "0").Err())
+	m.must(m.servers[i].Client().Do(m.t.Context(), "REPLICAOF", host, port).Err())
+	m.eventually("the replica is in step", func() bool {
+		info, err := m.servers[i].Client().Info(m.t.Context(), "replication").Result()
+		m.must(err)
+		return strings.Contains(info, "master_link_status:up")
+	})
+}
+
+func TestRealReplicaDoesNotVoteNorDoesItOncePromoted(t *testing.T) {
+	t.Parallel()
+	m := startMachines(t, 3)
+	c := m.found()
+	elsewhere := redisserver.Start(t)
+	// The master has a record of its own: that of server 2, say, which was made from it.
+	m.must(elsewhere.Client().HSet(t.Context(), script.RecordKey, m.record(2)).Err())
+	m.follow(2, elsewhere)
+	for _, c := range []*quorum.Coordinator{c, m.client(quorum.Config{})} {
+		m.must(c.Ping(t.Context())) // two of three do
+		mustRelease(t, mustGet(t, c, "stock"))
+	}
+	if log := m.log.String(); !contains(log, "start-up check", "node="+m.servers[2].Addr(), "a replica, not a master") {
+		t.Errorf("logged %s", log)
+	}
+	m.kill(1)
+	for _, c := range []*quorum.Coordinator{c, m.client(quorum.Config{})} {
+		wantIs(t, c.Ping(t.Context()), node.ErrReplica)
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, node.ErrReplica)
+		wantIs(t, err, quorum.ErrNoQuorum)
+	}
+
+	m.must(m.servers[2].Client().Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	promoted := time.Now()
+	_, err := c.TryAcquire(t.Context(), "stock")
+	wantIs(t, err, quorum.ErrQuarantined)
+	mustRelease(t, mustGet(t, c, "stock"))
+	if took := time.Since(promoted); took < realTTL {
+		t.Errorf("it voted %v after it was promoted, want %v", took, realTTL)
+	}
+}
+
+func TestRealEvictionIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	m := startMachines(t, 3)
+	for setting, value := range map[string]string{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"} {
+		m.must(m.servers[1].Client().ConfigSet(t.Context(), setting, value).Err())
+	}
+	m.must(m.client(quorum.Config{}).Ping(t.Context()))
+	if log := m.log.String(); strings.Count(log, "throw locks away") != 1 ||
+		!contains(log, "node="+m.servers[1].Addr(), "policy=allkeys-lru") {
+		t.Errorf("logged %s", log)
+	}
+}
+
+// Connections break and scripts are gone, and no server has forgotten anything: nothing is lost, and nobody is put into
+// quarantine.
+func TestRealBrokenConnectionsAndForgottenScriptsLoseNothing(t *testing.T) {
+	t.Parallel()
+	m := startMachines(t, 3)
+	c := m.found()
+	kept := mustGet(t, c, "kept")
+	var over atomic.Bool
+	var inside, counted int // guarded by the lock
+	var all sync.WaitGroup
+	for range 2 {
+		c := m.client(quorum.Config{})
+		for range 3 {
+			all.Go(func() {
+				for !over.Load() {
+					l, err := c.Acquire(t.Context(), "stock")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if inside++; inside != 1 {
+						t.Errorf("%d holders at once", inside)
+					}
+					counted++
+					inside--
+					if err := l.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	for i := range 60 {
+		s := m.servers[i%len(m.servers)].Client()
+		m.must(s.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
+		m.must(s.ScriptFlush(t.Context()).Err())
+		time.Sleep(25 * time.Millisecond)
+	}
+	over.Store(true)
+	all.Wait()
+	if err := kept.Err(); err != nil {
+		t.Error(err)
+	}
+	mustRelease(t, kept)
+	for i := range m.servers {
+		if until := m.record(i)["until"]; until != "0" {
+			t.Errorf("server %d was put into quarantine until %s", i, until)
+		}
+	}
+	t.Logf("the lock changed hands %d times", counted)
+	m.clean(realTTL)
+}
