@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -33,6 +34,7 @@ type guard struct {
 	mu      sync.Mutex
 	longest time.Duration   // the longest TTL heard of
 	runs    []string        // the servers' own names, by node
+	resting []time.Duration // the longest TTL that a node in quarantine knows of, by node; 0 if it is in none
 	told    map[string]bool // warnings that were given
 
 	deciding *decision // under way; nil if there is none
@@ -47,7 +49,8 @@ type decision struct {
 // guardNodes turns the guard on, on every node.
 func (c *Coordinator) guardNodes() {
 	g := &c.guard
-	g.c, g.longest, g.runs, g.told = c, c.cfg.TTL, make([]string, len(c.nodes)), map[string]bool{}
+	g.c, g.longest, g.told = c, c.cfg.TTL, map[string]bool{}
+	g.runs, g.resting = make([]string, len(c.nodes)), make([]time.Duration, len(c.nodes))
 	if c.cfg.NoRestartGuard {
 		return
 	}
@@ -72,10 +75,15 @@ func (g *guard) uses(ttl time.Duration) {
 
 // checked takes in what a check of node i found. It is called before any request goes out on the connection.
 func (g *guard) checked(i int, r script.Record) {
-	g.uses(r.TTL)
 	n := g.c.nodes[i]
 
 	g.mu.Lock()
+	g.longest = max(g.longest, r.TTL)
+	g.resting[i] = 0
+	if r.Quarantine > 0 {
+		g.resting[i] = r.TTL
+	}
+	g.prolong()
 	g.runs[i] = r.Run
 	twin := -1
 	for j, run := range g.runs {
@@ -101,6 +109,23 @@ func (g *guard) checked(i int, r script.Record) {
 	}
 	if r.Standing == script.StandingUnsettled {
 		g.decide()
+	}
+}
+
+// prolong tells the nodes in quarantine of a longer TTL than they knew of when it began. A node that comes back from an old
+// snapshot knows only what was in use when that was made; the other nodes may know better. It is called with g.mu held.
+func (g *guard) prolong() {
+	for i, known := range g.resting {
+		if known == 0 || known >= g.longest {
+			continue
+		}
+		g.resting[i] = 0 // until the answer is there
+		g.group.Go(func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+			defer cancel()
+			_, _ = g.c.nodes[i].Check(ctx) // what fails is repeated before the node's next request
+			return nil
+		})
 	}
 }
 

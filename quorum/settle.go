@@ -153,10 +153,10 @@ func (l look) same(other look) bool {
 }
 
 // founded tells whether a node has been without quarantine for so short a time that the others may be about to get
-// there.
+// there. One whose clock was set back since tells no time at all, and is not waited for.
 func (l look) founded(grace time.Duration) bool {
 	for _, r := range l.records {
-		if r != nil && r.Standing == script.StandingSettled && r.Quarantine == 0 && r.Age < grace {
+		if r != nil && r.Standing == script.StandingSettled && r.Quarantine == 0 && r.Age >= 0 && r.Age < grace {
 			return true
 		}
 	}

@@ -78,6 +78,12 @@ if record[1] and record[2] == run and record[3] == id then
     ttl = tonumber(ARGV[3])
     redis.call('HSET', KEYS[1], 'ttl', ARGV[3])
   end
+  -- This server's own record may be as old as its data, and others know of a longer TTL than it could tell when it was
+  -- started again. What it has forgotten, it granted before.
+  local till = tonumber(record[8]) + ttl * 1000
+  if tonumber(record[4] or 0) > now and tonumber(record[4]) < till then
+    redis.call('HSET', KEYS[1], 'until', string.format('%.0f', till))
+  end
   if record[6] ~= ARGV[4] then
     redis.call('HSET', KEYS[1], 'nodes', ARGV[4])
   end

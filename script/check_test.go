@@ -119,6 +119,15 @@ func TestCheckOfTheServerOnRecord(t *testing.T) {
 	}
 }
 
+func TestAgeOfARecordFromTheFutureIsNegative(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		settled(t, c, 0, script.NotDurable)
+		if got := check(t, c, noon-minute, aCheck); got.Age != -time.Minute {
+			t.Errorf("got %+v, want an age of -1 minute", got)
+		}
+	})
+}
+
 // strangers are the ways in which the record is another server's.
 var strangers = map[string][]any{
 	"another run":                  {"run", "another"},
@@ -209,6 +218,39 @@ func TestQuarantineOfARestartIsTheLongest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever started the quarantine may not have heard of the longest TTL. When somebody comes who has, it lasts that long,
+// from when this server began to remember.
+func TestQuarantineThatHasBegunIsProlonged(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		settled(t, c, 0, script.NotDurable)
+		set(t, c, "run", "another")
+		check(t, c, noon, another("two", script.NotDurable))
+		for _, longest := range []time.Duration{time.Hour, time.Minute, 2 * time.Hour} {
+			req := another("three", script.NotAsked)
+			req.TTL = longest
+			want := max(longest, time.Hour) - ttl/2 // 15 s ago
+			if got := check(t, c, noon+minute/4, req); got.Incarnation != "two" || got.Quarantine != want {
+				t.Errorf("%v: got %+v, want the quarantine %v", longest, got, want)
+			}
+			wantUntil(t, c, noon+max(longest, time.Hour).Microseconds())
+		}
+		// Once it has ended, it has ended: votes may have been counted since.
+		req := another("three", script.NotAsked)
+		req.TTL = 3 * time.Hour
+		if got := check(t, c, noon+120*minute, req); got.Quarantine != 0 || got.TTL != req.TTL {
+			t.Errorf("got %+v, want no quarantine", got)
+		}
+	})
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		settled(t, c, 0, script.NotDurable)
+		req := another("two", script.NotAsked)
+		req.TTL = time.Hour
+		if got := check(t, c, noon, req); got.Quarantine != 0 {
+			t.Errorf("got %+v, want no quarantine: it is new", got)
+		}
+	})
 }
 
 // Whoever remembers everything goes on as if nothing had been; a quarantine, too, goes on.

@@ -81,7 +81,7 @@ type Record struct {
 	TTL time.Duration
 	// Nodes is how many nodes the client was configured with that checked before this one; 0 if there was none.
 	Nodes int
-	// Age is how long ago the incarnation began.
+	// Age is how long ago the incarnation began; negative if the node's clock was set back since.
 	Age time.Duration
 	// Now is the node's clock in microseconds since 1970.
 	Now int64
@@ -122,5 +122,6 @@ func ParseRecord(v any) (Record, error) {
 
 // micros reads a number of microseconds.
 func micros(n int64) time.Duration {
-	return time.Duration(min(max(n, 0), int64(maxTTL/time.Microsecond))) * time.Microsecond
+	const most = int64(maxTTL / time.Microsecond)
+	return time.Duration(min(max(n, -most), most)) * time.Microsecond
 }

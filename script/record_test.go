@@ -23,6 +23,13 @@ func TestParseRecord(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
+	fields := answered()
+	for _, age := range []int64{-1, math.MinInt64} {
+		fields[6] = age
+		if got, err := script.ParseRecord(fields); err != nil || got.Age >= 0 {
+			t.Errorf("began in %d us: got %+v, %v", -age, got, err)
+		}
+	}
 	for _, long := range []int64{math.MaxInt64, math.MaxInt64 / 1000, math.MaxInt64/1000 + 1} {
 		fields := answered()
 		fields[3], fields[4], fields[6] = long, long, long
@@ -79,7 +86,7 @@ func FuzzParseRecord(f *testing.F) {
 			t.Fatalf("took %v for a record", v)
 		}
 		if string(got.Standing) != fields[0] || got.Incarnation != fields[1] || got.Run != fields[2] || got.Now != fields[7] ||
-			got.Evicts != fields[8] || got.Quarantine < script.NoExpiry || got.TTL < script.NoExpiry || got.Age < 0 {
+			got.Evicts != fields[8] || got.Quarantine < script.NoExpiry || got.TTL < script.NoExpiry {
 			t.Errorf("read %v as %+v", v, got)
 		}
 	})

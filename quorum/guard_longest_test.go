@@ -1,0 +1,56 @@
+package quorum_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redquorum/redquorum/internal/faultnet"
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+// A node comes back from a snapshot that is older than the longest TTL in use: its own record cannot tell how long to
+// wait. Another node's can, and whoever comes looks at all of them.
+func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		cable := &faultnet.Cable{}
+		cable.Cut(cl.nodes[2])
+		l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(time.Hour))
+		for _, n := range cl.nodes {
+			cable.Cut(n)
+		}
+		old := cl.nodes[1].Redis()
+		old.Del("stock")
+		old.HSet(script.RecordKey, "ttl", "30000", "run", "another") // the snapshot, and another process
+		cl.nodes[1].Kill()
+		cl.nodes[1].Start(true)
+		for l.Err() == nil {
+			stillOne(t, cl.client(quorum.Config{}), l)
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// A node whose clock was set back looks as if its incarnation had only just begun, or were about to. That must not keep
+// everybody from deciding about another node until the clock is there again.
+func TestClockThatWasSetBackDoesNotPutOffDecisions(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		cl.nodes[2].Kill()
+		cl.nodes[0].Redis().HSet(script.RecordKey, "since", strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10))
+		cl.nodes[1].Redis().FlushAll()
+		start := time.Now()
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrQuarantined)
+		l, err := c.Acquire(t.Context(), "stock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+		if took := time.Since(start); took < ttl || took > ttl+5*time.Second {
+			t.Errorf("it took %v, want the quarantine, %v", took, ttl)
+		}
+	})
+}
