@@ -115,6 +115,25 @@ func TestMasterThatWasAReplicaForAWhileHasForgotten(t *testing.T) {
 	}
 }
 
+// Redis gives a master that gets its first replica another replication id, as it does to one that was a replica itself and
+// has got rid of what would tell. It cannot be told apart, and costs a quarantine.
+func TestMasterThatGetsItsFirstReplicaIsNotBelieved(t *testing.T) {
+	master, replicas := redisserver.Start(t), []*redisserver.Server{redisserver.Start(t), redisserver.Start(t)}
+	c := master.Client()
+	settled(t, c, 0, script.Durable)
+	follow(t, replicas[0], master)
+	got := check(t, c, noon, another("two", script.Durable))
+	if got.Standing != script.StandingSettled || got.Incarnation != "two" || got.Quarantine != ttl {
+		t.Errorf("got %+v, want a quarantine of %v", got, ttl)
+	}
+	follow(t, replicas[1], master) // the second one changes nothing
+	unchanged(t, c, func() {
+		if got := check(t, c, noon, another("three", script.NotAsked)); got.Incarnation != "two" {
+			t.Errorf("got %+v, want the same incarnation", got)
+		}
+	})
+}
+
 func TestMasterThatASentinelWatchesNeedsAReplicaThatKeepsUp(t *testing.T) {
 	master, replica := redisserver.Start(t), redisserver.Start(t)
 	watch(t, master)
