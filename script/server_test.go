@@ -141,7 +141,7 @@ func TestMasterThatASentinelWatchesNeedsAReplicaThatKeepsUp(t *testing.T) {
 	c := master.Client()
 	for _, prepare := range []func(){
 		func() {},
-		func() { settled(t, c, 0, script.NotDurable) },
+		func() { settled(t, c, 0, script.Durable) },
 		func() { set(t, c, "run", "another") },
 	} {
 		must(t, c.ConfigSet(t.Context(), "min-replicas-to-write", "0"))
