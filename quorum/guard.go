@@ -43,7 +43,7 @@ type guard struct {
 // A decision is about nodes without a record.
 type decision struct {
 	done chan struct{}
-	made bool // about some node at least; written before done is closed
+	made bool // about some node at least, be it by somebody else; written before done is closed
 }
 
 // guardNodes turns the guard on, on every node.

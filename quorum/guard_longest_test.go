@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +52,32 @@ func TestClockThatWasSetBackDoesNotPutOffDecisions(t *testing.T) {
 		mustRelease(t, l)
 		if took := time.Since(start); took < ttl || took > ttl+5*time.Second {
 			t.Errorf("it took %v, want the quarantine, %v", took, ttl)
+		}
+	})
+}
+
+// While one client asks the nodes of a new cluster, another makes them settled. When the first then wants to decide about
+// them, there is nothing left to decide: it has but to ask again.
+func TestClusterMayBeFoundedBySomebodyElseAtAnyMoment(t *testing.T) {
+	unfounded(t, 3, func(t *testing.T, cl *cluster) {
+		for late := time.Duration(0); late < 300*time.Millisecond; late += 3 * time.Millisecond {
+			slow := &faultnet.Cable{}
+			for _, n := range cl.nodes {
+				n.Restart()
+				slow.Delay(n, 10*time.Millisecond)
+			}
+			first, second := cl.client(quorum.Config{}), cl.clientOn(slow, quorum.Config{})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(late)
+				mustRelease(t, mustAcquire(t, first, t.Context(), "a"))
+			})
+			l, err := second.TryAcquire(t.Context(), "b")
+			if err != nil {
+				t.Fatalf("with another client %v later: %v", late, err)
+			}
+			mustRelease(t, l)
+			wg.Wait()
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (g *guard) decide() *decision {
 	return g.deciding
 }
 
-// decided waits for a decision and tells whether one was made.
+// decided waits for a decision and tells whether one was made, by us or by somebody else: then it is worth asking again.
 func (g *guard) decided() bool {
 	d := g.decide()
 	select {
@@ -47,14 +47,17 @@ const (
 	foundingTakes = 6
 )
 
-// settle looks at all nodes and decides about those without a record.
+// settle looks at all nodes and decides about those without a record. It reports whether anything is decided now.
 func (g *guard) settle() bool {
 	timeout := g.c.cfg.NodeTimeout
 	for {
 		first := g.look()
 		switch {
-		case first.unsettled == 0 || first.answered < g.c.need:
-			// Nothing to decide; or too few to know how long the longest TTL is. The next request asks again.
+		case first.unsettled == 0:
+			// Somebody else has decided, or whoever it was about is gone.
+			return true
+		case first.answered < g.c.need:
+			// Too few to know how long the longest TTL is. The next request asks again.
 			return false
 		case first.isNew():
 			// Not all looks were taken at one moment: while the first node was looked at the cluster may have been new,
