@@ -15,10 +15,11 @@ import (
 type Persistence int
 
 const (
-	// None: a node that is restarted has forgotten what it granted.
+	// None keeps nothing: a node that is restarted has forgotten what it granted.
 	None Persistence = iota
-	// Always: every write is on the disk before its reply is sent, also while the
-	// file is being rewritten (appendfsync always, no-appendfsync-on-rewrite no).
+	// Always keeps all: every write is on the disk before its reply is sent, also
+	// while the file is being rewritten (appendfsync always,
+	// no-appendfsync-on-rewrite no).
 	Always
 )
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
@@ -15,8 +16,9 @@ import (
 // program that is killed. testcontainers has a container for that, whose image not
 // every machine can pull; a shell at the other end of a pipe does as well.
 type lifeline struct {
-	cmd *exec.Cmd
-	end io.WriteCloser
+	cmd  *exec.Cmd
+	end  io.WriteCloser
+	once sync.Once
 }
 
 // A line on the pipe means that all is well; its end without one, that we are gone.
@@ -32,7 +34,7 @@ done`
 // tie starts a lifeline for the containers with the label. Where there is no docker
 // command it does nothing.
 func tie(host, label string) (*lifeline, error) {
-	if _, err := exec.LookPath("docker"); err != nil {
+	if path, _ := exec.LookPath("docker"); path == "" {
 		return nil, nil
 	}
 	cmd := exec.Command("sh", "-c", watch, "sh", labelKey+"="+label)
@@ -49,13 +51,14 @@ func tie(host, label string) (*lifeline, error) {
 	return &lifeline{cmd: cmd, end: end}, nil
 }
 
-// cut ends the lifeline of a cluster that is gone. Call it once; on nil it does
-// nothing.
+// cut ends the lifeline of a cluster that is gone. On nil it does nothing.
 func (l *lifeline) cut() {
 	if l == nil {
 		return
 	}
-	_, _ = io.WriteString(l.end, "\n")
-	_ = l.end.Close()
-	_ = l.cmd.Wait()
+	l.once.Do(func() {
+		_, _ = io.WriteString(l.end, "\n")
+		_ = l.end.Close()
+		_ = l.cmd.Wait()
+	})
 }
