@@ -31,9 +31,11 @@ type composition struct {
 func compose(t *testing.T, persistence string) *composition {
 	t.Helper()
 	c := &composition{t: t, command: composeCommand(t), project: "redquorum" + uuid.NewString()[:8], ports: freeDecade(t)}
-	c.env = append(os.Environ(), "PERSISTENCE="+persistence, "PORTS="+c.ports)
+	e := engine(t)
+	c.env = append(os.Environ(), "PERSISTENCE="+persistence, "PORTS="+c.ports,
+		"DOCKER_HOST="+e.DaemonHost()) // the one that testcontainers found
 	if os.Getenv("REDQUORUM_REDIS_IMAGE") == "" {
-		if _, err := engine(t).ImageInspect(t.Context(), docker.LocalImage); err == nil {
+		if _, err := e.ImageInspect(t.Context(), docker.LocalImage); err == nil {
 			c.env = append(c.env, "REDQUORUM_REDIS_IMAGE="+docker.LocalImage)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -60,22 +61,22 @@ func launch(ctx context.Context, engine *testcontainers.DockerClient, image, lab
 		}),
 	)
 	if err != nil {
-		return nil, errors.Join(explain(image, err), testcontainers.TerminateContainer(box, testcontainers.StopTimeout(0)))
+		return nil, errors.Join(explain(ctx, engine, image, err), testcontainers.TerminateContainer(box, testcontainers.StopTimeout(0)))
 	}
 	return &server{engine: engine, box: box}, nil
 }
 
 // explain says what to do about the two ways in which a machine without a registry
-// cannot have an image.
-func explain(image string, err error) error {
+// lacks an image.
+func explain(ctx context.Context, engine *testcontainers.DockerClient, image string, err error) error {
 	err = fmt.Errorf("docker: running %s: %w", image, err)
-	switch msg := err.Error(); {
-	case strings.Contains(msg, "reaper"):
-		return fmt.Errorf("%w (testcontainers wants an image for its reaper; "+
-			"where none can be pulled set TESTCONTAINERS_RYUK_DISABLED=true)", err)
-	case strings.Contains(msg, "pull"), strings.Contains(msg, "No such image"):
+	if _, inspect := engine.ImageInspect(ctx, image); errdefs.IsNotFound(inspect) {
 		return fmt.Errorf("%w (where no registry can be reached, docker/image/build makes %s "+
 			"of the machine's own redis-server; %s names another image)", err, LocalImage, imageEnv)
+	}
+	if strings.Contains(err.Error(), "reaper") {
+		return fmt.Errorf("%w (testcontainers wants an image for its reaper; "+
+			"where none can be pulled set TESTCONTAINERS_RYUK_DISABLED=true)", err)
 	}
 	return err
 }

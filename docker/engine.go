@@ -20,7 +20,7 @@ const (
 )
 
 // ErrNoEngine says that no docker engine answers on this machine.
-var ErrNoEngine = errors.New("docker: no docker engine")
+var ErrNoEngine = errors.New("docker: no docker engine answers on this machine")
 
 // connect returns a client of the engine, or ErrNoEngine.
 func connect(ctx context.Context) (*testcontainers.DockerClient, error) {
