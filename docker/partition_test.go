@@ -133,6 +133,11 @@ func TestHealDeliversTheClosedButNotTheReset(t *testing.T) {
 	if count(t, node, "aborted") != 0 {
 		t.Error("the request of a connection that was reset arrived")
 	}
+	eventually(t, "the end of both connections at the node", func() bool {
+		list, err := node.ClientList(t.Context()).Result()
+		ok(t, err)
+		return strings.Count(list, "\n") == 1 // the one that asks
+	})
 }
 
 func TestPartitionHidesDeathAndRestart(t *testing.T) {
