@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
@@ -45,24 +46,29 @@ type database struct {
 
 // each runs a test against every database, at every isolation level that it has.
 func each(t *testing.T, test func(t *testing.T, db *database)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, openSQLite(t)) })
+	t.Run("sqlite", func(t *testing.T) { test(t, openSQLite(t, filepath.Join(t.TempDir(), "test.db"))) })
 	for _, isolation := range []string{"read committed", "repeatable read", "serializable"} {
 		t.Run("postgres/"+isolation, func(t *testing.T) { test(t, openPostgres(t, isolation)) })
 	}
 }
 
-func openSQLite(t *testing.T) *database {
+func openSQLite(t *testing.T, path string) *database {
 	t.Helper()
-	// A transaction that is going to write says so at once (BEGIN IMMEDIATE): one that finds out later may be refused
-	// without waiting, since what it has read is old by then.
-	dsn := "file:" + filepath.Join(t.TempDir(), "test.db") + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=busy_timeout(%d)"
+	// A transaction that is going to write says so at once: one that finds out later is turned away, since what it has
+	// read is old by then.
+	const locking = "immediate"
 	db := &database{
-		DB:        open(t, "sqlite", fmt.Sprintf(dsn, 60_000)),
-		impatient: open(t, "sqlite", fmt.Sprintf(dsn, 0)),
+		DB:        open(t, "sqlite", sqliteDSN(path, locking, 2*patience)),
+		impatient: open(t, "sqlite", sqliteDSN(path, locking, 0)),
 		oneWriter: true,
 	}
 	db.create(t)
 	return db
+}
+
+func sqliteDSN(path, locking string, wait time.Duration) string {
+	const format = "file:%s?_txlock=%s&_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)"
+	return fmt.Sprintf(format, path, locking, wait.Milliseconds())
 }
 
 var schemas atomic.Int64
@@ -184,6 +190,15 @@ func refused(t *testing.T, err error) {
 	if !errors.Is(err, ErrStale) {
 		t.Fatalf("got %v, want ErrStale", err)
 	}
+}
+
+// begin begins a transaction that ends with the test, if not before.
+func begin(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	ok(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() }) // after a commit it says that there is none
+	return tx
 }
 
 func exec(t *testing.T, db *sql.DB, statement string, args ...any) {

@@ -25,7 +25,7 @@ func transact(ctx context.Context, db *sql.DB, name string, token int64, fn func
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	if err := raise(ctx, tx, name, token); err != nil {
 		return err
 	}

@@ -128,12 +128,12 @@ func TestManyLeasesLeaveWhatTheNewestWrote(t *testing.T) {
 		locks := coordinator(t)
 		var mu sync.Mutex
 		var newest int64
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
 		var workers errgroup.Group
 		for n := range 4 {
 			workers.Go(func() error {
 				for round := range 4 {
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
 					lease, err := locks.Acquire(ctx, lock)
 					if err != nil {
 						return err

@@ -23,6 +23,16 @@ func Put(ctx context.Context, db *sql.DB, id string, quantity, token int64) erro
 	return accepted(done, err)
 }
 
+// Claim reads the quantity of a row that carries its token. From then on older holders are refused, so what was read
+// stays true for as long as there is no newer holder.
+func Claim(ctx context.Context, db *sql.DB, id string, token int64) (quantity int64, err error) {
+	err = db.QueryRowContext(ctx, claimRow, token, id).Scan(&quantity)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, ErrStale
+	}
+	return quantity, err
+}
+
 // accepted tells whether a statement with the condition has found it true: then it has changed the one row that it is
 // about.
 func accepted(done sql.Result, err error) error {

@@ -1,6 +1,9 @@
 package fencing
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 func TestAnOlderHolderIsRefusedOnceANewerOneWrote(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
@@ -39,5 +42,21 @@ func TestAnOlderHolderIsAcceptedUntilANewerOneWrote(t *testing.T) {
 		ok(t, Update(t.Context(), db.DB, item, 5, older))
 		ok(t, Update(t.Context(), db.DB, item, 9, newer))
 		db.wantRow(t, 9, newer)
+	})
+}
+
+func TestAClaimedRowRefusesOlderHoldersBeforeTheFirstWrite(t *testing.T) {
+	each(t, func(t *testing.T, db *database) {
+		for range 2 { // a holder may look again
+			if quantity, err := Claim(t.Context(), db.DB, item, newer); err != nil || quantity != initial {
+				t.Fatalf("claimed %d, %v; want %d", quantity, err, initial)
+			}
+		}
+		refused(t, Update(t.Context(), db.DB, item, 5, older))
+		if _, err := Claim(t.Context(), db.DB, item, older); !errors.Is(err, ErrStale) {
+			t.Errorf("an older holder's claim: %v, want ErrStale", err)
+		}
+		ok(t, Update(t.Context(), db.DB, item, initial-1, newer))
+		db.wantRow(t, initial-1, newer)
 	})
 }

@@ -18,6 +18,9 @@ const upsertRow = `INSERT INTO stock (id, quantity, token) VALUES ($3, $1, $2)
 ON CONFLICT (id) DO UPDATE SET quantity = excluded.quantity, token = excluded.token
 WHERE stock.token <= excluded.token`
 
+// claimRow notes the holder's token and reads, in one.
+const claimRow = `UPDATE stock SET token = $1 WHERE id = $2 AND token <= $1 RETURNING quantity`
+
 // A table of fences, one row for each lock.
 const createFences = `CREATE TABLE fences (
     name  TEXT PRIMARY KEY,

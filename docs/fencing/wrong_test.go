@@ -3,6 +3,7 @@ package fencing
 import (
 	"database/sql"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -38,12 +39,10 @@ func TestLookingAtTheTokenFirstLetsAStaleWriteThrough(t *testing.T) {
 // One transaction around the two helps where the database promises repeatable reads, or has one writer.
 func TestLookingFirstInOneTransactionIsNotEnoughAtReadCommitted(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
-		tx, err := db.BeginTx(t.Context(), nil)
-		ok(t, err)
-		defer tx.Rollback()
+		tx := begin(t, db.DB)
 		var last int64
 		scan(t, tx.QueryRowContext(t.Context(), readToken, item), &last)
-		err = Update(t.Context(), db.impatient, item, 9, newer)
+		err := Update(t.Context(), db.impatient, item, 9, newer)
 		if db.oneWriter {
 			if !busy(err) {
 				t.Errorf("the newer holder did not have to wait: %v", err)
@@ -89,14 +88,12 @@ func TestAFenceInATransactionOfItsOwnLetsAStaleWriteThrough(t *testing.T) {
 // A fence that comes last keeps older holders from writing, but what was read before it is old.
 func TestAFenceThatComesLastSellsAnItemTwice(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
-		tx, err := db.BeginTx(t.Context(), nil)
-		ok(t, err)
-		defer tx.Rollback()
+		tx := begin(t, db.DB)
 		var quantity int64
 		scan(t, tx.QueryRowContext(t.Context(), readQuantity, item), &quantity)
 
 		// The older holder is not refused yet, and done before the newer one raises the fence.
-		err = Transact(t.Context(), db.impatient, lock, older, func(tx *sql.Tx) error {
+		err := Transact(t.Context(), db.impatient, lock, older, func(tx *sql.Tx) error {
 			return sell(t.Context(), tx, older)
 		})
 		if db.oneWriter {
@@ -125,18 +122,43 @@ func TestAFenceThatComesLastSellsAnItemTwice(t *testing.T) {
 	})
 }
 
+// An older holder that the row has no reason to refuse yet writes after the newer one has read.
+func TestReadingBeforeTheRowIsClaimedLosesASale(t *testing.T) {
+	each(t, func(t *testing.T, db *database) {
+		var quantity int64
+		scan(t, db.QueryRowContext(t.Context(), readQuantity, item), &quantity)
+		ok(t, Update(t.Context(), db.DB, item, initial-1, older))
+		ok(t, Update(t.Context(), db.DB, item, quantity-1, newer))
+		db.wantRow(t, initial-1, newer) // two sales, one item less
+	})
+}
+
+// It does not wait for its turn, whatever its time limit: what it has read is old.
+func TestSQLiteTurnsAwayATransactionThatWritesAfterItRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	db := openSQLite(t, path)
+	deferred := open(t, "sqlite", sqliteDSN(path, "deferred", patience))
+	tx := begin(t, deferred)
+	var quantity int64
+	ok(t, tx.QueryRowContext(t.Context(), readQuantity, item).Scan(&quantity))
+	ok(t, db.sell(t.Context(), newer))
+	if _, err := tx.ExecContext(t.Context(), writeQuantity, quantity-1, item); !busy(err) {
+		t.Errorf("got %v, want SQLITE_BUSY", err)
+	}
+}
+
 // A token belongs to what was read under its lease. A process that asks for its present token when it writes puts a
 // fresh one on stale work.
 func TestATokenThatIsReadLateLetsStaleWorkThrough(t *testing.T) {
 	each(t, func(t *testing.T, db *database) {
-		present := older // of this process
+		process := struct{ token int64 }{older} // its present one
 		var quantity int64
 		scan(t, db.QueryRowContext(t.Context(), readQuantity, item), &quantity)
 
-		ok(t, Update(t.Context(), db.DB, item, quantity-1, newer)) // another process, after the lease was lost
-		present = newer + 1                                        // this process again, for other work
+		ok(t, Update(t.Context(), db.DB, item, initial-1, newer)) // another process, after the lease was lost
+		process.token = newer + 1                                 // and the first one again, for other work
 
-		ok(t, Update(t.Context(), db.DB, item, quantity-1, present))
+		ok(t, Update(t.Context(), db.DB, item, quantity-1, process.token))
 		db.wantRow(t, initial-1, newer+1) // two sales, one item less
 	})
 }
@@ -175,7 +197,7 @@ func TestColumnsThatAreTooNarrow(t *testing.T) {
 		ok(t, insert("floating", older))
 		ok(t, insert("floating", newer))
 		var different int
-		scan(t, db.QueryRowContext(t.Context(), `SELECT count(DISTINCT floating) FROM narrow WHERE floating IS NOT NULL`), &different)
+		scan(t, db.QueryRowContext(t.Context(), `SELECT count(DISTINCT floating) FROM narrow`), &different)
 		if want := map[bool]int{true: 2, false: 1}[db.oneWriter]; different != want {
 			t.Errorf("two tokens in a REAL are %d, want %d", different, want)
 		}
