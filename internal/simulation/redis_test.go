@@ -90,7 +90,7 @@ func TestKeysExpireOnTheNodesClock(t *testing.T) {
 		acquire := script.Acquire{Name: "x", Holder: "me", Count: 1, TTL: time.Second, Proposal: 1, Clamp: time.Second}
 		args := []string{"EVAL", acquire.Script().Source, "2"}
 		args = append(args, acquire.Keys()...)
-		for _, a := range acquire.Args(0) {
+		for _, a := range acquire.Args(script.Seal{}) {
 			args = append(args, fmt.Sprint(a))
 		}
 		if reply, ok := node.script(args).([]any); !ok || reply[0] != "granted" {
@@ -113,7 +113,7 @@ func BenchmarkAcquireAndRelease(b *testing.B) {
 	text := func(r script.Request) []string {
 		args := []string{"EVALSHA", r.Script().SHA, fmt.Sprint(len(r.Keys()))}
 		args = append(args, r.Keys()...)
-		for _, a := range r.Args(0) {
+		for _, a := range r.Args(script.Seal{}) {
 			args = append(args, fmt.Sprint(a))
 		}
 		node.scripts[r.Script().SHA] = r.Script().Source
