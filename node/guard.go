@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redquorum/clock"
@@ -28,6 +27,8 @@ var ErrUnguarded = errors.New("node: behind Sentinel with min-replicas-to-write 
 
 // A Guard is what a Node has to know to check its server.
 type Guard struct {
+	// Client returns a name of this client that nobody else has: incarnations that it begins are called after it.
+	Client func() string
 	// Nodes is how many nodes the client is configured with.
 	Nodes int
 	// TTL returns the longest that the client uses or has heard of.
@@ -45,6 +46,8 @@ type guard struct {
 	record atomic.Pointer[script.Record]
 	// doubt: an answer gave reason to check again before anything else is sent.
 	doubt atomic.Bool
+	// begun numbers the incarnations that may have to be begun.
+	begun atomic.Uint64
 }
 
 // Guard turns the restart guard on. It comes before the first request.
@@ -96,7 +99,7 @@ type processor interface {
 // check looks at the record, over a connection or any.
 func (n *Node) check(ctx context.Context, on processor) (script.Record, error) {
 	n.guard.doubt.Store(false) // before looking: what gives doubt meanwhile counts
-	req := script.Check{Fresh: uuid.NewString(), TTL: n.guard.TTL(), Nodes: n.guard.Nodes}
+	req := script.Check{Fresh: fmt.Sprintf("%s/%d", n.guard.Client(), n.guard.begun.Add(1)), TTL: n.guard.TTL(), Nodes: n.guard.Nodes}
 	record, err := n.ask(ctx, on, req)
 	if err == nil && record.Standing == script.StandingAsk {
 		req.Durable = durable(ctx, on)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
@@ -95,7 +97,7 @@ const noScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 
 // guarded turns a node's restart guard on.
 func guarded(n *node.Node, checked func(script.Record)) *node.Node {
-	n.Guard(node.Guard{Nodes: 3, TTL: func() time.Duration { return ttl }, Checked: checked})
+	n.Guard(node.Guard{Client: uuid.NewString, Nodes: 3, TTL: func() time.Duration { return ttl }, Checked: checked})
 	return n
 }
 

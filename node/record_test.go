@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redquorum/node"
@@ -35,7 +37,7 @@ func TestCheckTellsTheServerWhatTheClientKnows(t *testing.T) {
 	})
 	longest := ttl
 	n := open(t, f.url())
-	n.Guard(node.Guard{Nodes: 7, TTL: func() time.Duration { return longest }})
+	n.Guard(node.Guard{Client: uuid.NewString, Nodes: 7, TTL: func() time.Duration { return longest }})
 	for _, d := range []time.Duration{ttl, time.Hour} {
 		longest = d
 		if _, err := n.Check(t.Context()); err != nil {

@@ -55,7 +55,7 @@ func (c *Coordinator) guardNodes() {
 		return
 	}
 	for i, n := range c.nodes {
-		n.Guard(node.Guard{Nodes: len(c.nodes), TTL: g.ttl, Checked: func(r script.Record) { g.checked(i, r) }})
+		n.Guard(node.Guard{Client: func() string { return g.c.id }, Nodes: len(c.nodes), TTL: g.ttl, Checked: func(r script.Record) { g.checked(i, r) }})
 	}
 }
 
