@@ -200,6 +200,9 @@ func dialSocket(network, addr string, config *tls.Config) dialFunc {
 // forget makes Close drop what the kernel has not delivered yet. A connection that is closed the usual way delivers a
 // given-up request when the partition heals.
 func forget(conn net.Conn) {
+	if inner, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = inner.NetConn() // a caller's own dialler may bring TLS
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // fails only on a connection that is dead already
 	}

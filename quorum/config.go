@@ -68,6 +68,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("redquorum: MaxHold %v is negative: want more than 0, or 0 for no limit", c.MaxHold)
 	}
 	c = c.withDefaults()
+	if c.NodeTimeout >= c.TTL {
+		return fmt.Errorf("redquorum: NodeTimeout %v is not shorter than TTL %v", c.NodeTimeout, c.TTL)
+	}
 	drift := clock.Drift(c.TTL, c.DriftFactor, c.Clock.Uncertainty())
 	if least := c.TTL/3 + 2*c.NodeTimeout + drift; c.TTL < least {
 		return fmt.Errorf("redquorum: TTL %v is too small for drift %v and NodeTimeout %v: a renewal starts after "+

@@ -30,7 +30,7 @@ func (l *lane) bid(e *errand) {
 		e.done(judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
 		return
 	}
-	giveUp := l.c.clock.Now().Add(l.c.cfg.NodeTimeout + req.TTL)
+	giveUp := l.c.clock.Now().Add(l.c.cfg.NodeTimeout).Add(req.TTL)
 	pause := min(10*time.Millisecond, longestPause)
 	for first := true; ; first = false {
 		a := l.send(e)

@@ -46,7 +46,9 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 	}
 	// As long as the lease could: it has at most what its longest key has, unless a quorum renews it, and a quorum
 	// will not. A margin for what the clocks differ, and for a renewal that was under way.
-	lives += c.drift(c.cfg.TTL) + c.cfg.TTL
+	if sum := lives + c.drift(c.cfg.TTL) + c.cfg.TTL; sum > lives { // a foreign key may have centuries left
+		lives = sum
+	}
 
 	b = c.survey(script.ForceRelease{Name: name, Holders: holders, Lives: lives})
 	if c.all(ctx, b) != nil {

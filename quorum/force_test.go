@@ -2,10 +2,12 @@ package quorum_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/faultnet"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
@@ -144,5 +146,39 @@ func TestPingTellsWhatEachNodeLacks(t *testing.T) {
 		if !contains(err.Error(), "NOAUTH", cl.nodes[1].Addr()+" failed", cl.nodes[2].Addr()+" granted") {
 			t.Error(err)
 		}
+	})
+}
+
+// A force-release that was given up arrives when somebody else has the lock, who was not meant.
+func TestLateForceReleaseDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		way := &faultnet.Cable{}
+		operator, old, next := cl.clientOn(way, quorum.Config{}), cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		if _, err := operator.ForceRelease(t.Context(), "warm"); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range cl.nodes {
+			way.Delay(n, 10*time.Millisecond)
+		}
+		l := mustAcquire(t, old, t.Context(), "stock")
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := operator.ForceRelease(t.Context(), "stock")
+			wantIs(t, err, quorum.ErrNoQuorum)
+		})
+		time.Sleep(25 * time.Millisecond) // it knows the holder, and its second request is on its way
+		way.Hold(cl.nodes[1])
+		way.Hold(cl.nodes[2])
+		wg.Wait()
+		_ = l.Release(t.Context())
+		synctest.Wait()
+		l = mustAcquire(t, next, t.Context(), "stock")
+		way.Mend(cl.nodes[1])
+		way.Mend(cl.nodes[2])
+		time.Sleep(time.Second)
+		if n := cl.present("stock"); n != 3 || l.Err() != nil {
+			t.Fatalf("on %d nodes, %v", n, l.Err())
+		}
+		mustRelease(t, l)
 	})
 }

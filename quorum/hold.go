@@ -32,7 +32,8 @@ type hold struct {
 	limit   clock.Instant // MaxHold; zero if there is none
 	err     error         // why the lease has ended; nil while it lives
 	watch   *renew.Watch
-	misses  int // rounds in a row that did not reach every node
+	leaving bool // the last handle is being given back
+	misses  int  // rounds in a row that did not reach every node
 }
 
 // newHold makes a won attempt a hold under watch, and returns its first handle. It fails once the coordinator is
@@ -82,8 +83,11 @@ func (h *hold) handle() (*Lease, error) {
 	l := &Lease{hold: h, done: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err != nil {
+	switch {
+	case h.err != nil:
 		return nil, h.err
+	case h.leaving:
+		return nil, ErrReleased
 	}
 	h.handles[l] = struct{}{}
 	return l, nil

@@ -33,6 +33,8 @@ type lane struct {
 	fence int64
 	// keyEnd is when the key runs out on the node at the earliest, by the last request that set it.
 	keyEnd clock.Instant
+	// asked counts the acquires that were sent.
+	asked int
 	// voted is until when the node's last vote for this holder counts.
 	voted clock.Instant
 	// last is the node's last word.
@@ -85,7 +87,7 @@ func (l *lane) run(e *errand) {
 			if a.reply.Status == script.Unsettled && l.c.guard.decided() {
 				a = l.send(e) // at once: a node that was restarted empty shall have the lease back
 			}
-			a = l.weigh(e, a)
+			a = l.weigh(e, l.recognise(e, a))
 			l.learn(e, a)
 			e.done(a)
 		}
@@ -155,6 +157,23 @@ func (l *lane) learn(e *errand, a answer) {
 		l.present = a.reply.Now <= l.horizon
 	case script.Unsettled, script.Stranger, script.Expired, script.Exhausted, script.Probed, script.Settled:
 	}
+}
+
+// recognise tells a node that knows this holder because it was asked before from one that never was. A network that
+// delivers a request twice may grant a question that was answered "held" the first time, and the next one then finds
+// itself there: granted. The first question of a holder that was never used before can find nothing of its own.
+func (l *lane) recognise(e *errand, a answer) answer {
+	if _, acquire := e.req.(script.Acquire); !acquire {
+		return a
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	if l.asked > 1 && a.reply.Status == script.Already {
+		a.reply.Status = script.Granted
+		return judge(l.node.name, a.reply, nil, a.vote.Elapsed)
+	}
+	return a
 }
 
 // weigh decides whether a grant counts as a vote. That of a node in quarantine does only while the node's last vote for

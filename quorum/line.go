@@ -200,7 +200,7 @@ func (ln *line) lastWord() []Vote {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if ln.votes != nil {
-		return ln.votes
+		return slices.Clone(ln.votes) // every error has its own
 	}
 	votes := make([]Vote, len(ln.c.nodes))
 	for i, n := range ln.c.nodes {

@@ -8,7 +8,7 @@ import (
 )
 
 // Mutex returns a lock that stands in for a sync.Mutex. Options that make no sense for it (WithWaitTime) and an empty
-// name make Lock panic, since it has no other way to say so; LockContext returns them as errors.
+// name make Lock and TryLock panic, since they have no other way to say so; LockContext returns them as errors.
 func (c *Coordinator) Mutex(name string, opts ...Option) *Mutex {
 	return &Mutex{c: c, name: name, opts: opts, held: make(chan struct{}, 1)}
 }
@@ -59,6 +59,9 @@ func (m *Mutex) Lock() {
 
 // LockContext locks the mutex; ctx bounds the waiting. Its errors are those of [Coordinator.Acquire].
 func (m *Mutex) LockContext(ctx context.Context) error {
+	if err := m.refused(); err != nil {
+		return err
+	}
 	if ctx.Err() != nil {
 		return m.c.noAnswer("acquire", m.name, contextErrors(ctx)...)
 	}
@@ -73,14 +76,26 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 }
 
 // TryLock locks the mutex if nobody has it, and tells whether it did. It is also false when no quorum of nodes
-// answered.
+// answered. It panics as Lock does if the name or the options are refused.
 func (m *Mutex) TryLock() bool {
+	if err := m.refused(); err != nil {
+		panic("redquorum: TryLock of mutex " + m.name + ": " + err.Error())
+	}
 	select {
 	case m.held <- struct{}{}:
 	default:
 		return false
 	}
 	return m.take(m.c.TryAcquire(context.Background(), m.name, m.opts...)) == nil
+}
+
+// refused tells what is wrong with the mutex's name or options.
+func (m *Mutex) refused() error {
+	t, err := m.c.terms(m.name, m.opts)
+	if err == nil && t.limited {
+		err = errors.New("redquorum: WithWaitTime on a mutex: bound the waiting by LockContext's ctx")
+	}
+	return err
 }
 
 // take keeps the lease of a mutex that was just locked.

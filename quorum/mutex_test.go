@@ -139,3 +139,22 @@ func TestLockOfAClosedCoordinatorPanics(t *testing.T) {
 		}
 	})
 }
+
+func TestMutexRefusesAWaitTime(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		m := cl.client(quorum.Config{}).Mutex("stock", quorum.WithWaitTime(time.Second))
+		if err := m.LockContext(t.Context()); err == nil || !contains(err.Error(), "WithWaitTime", "mutex") {
+			t.Errorf("got %v", err)
+		}
+		for name, lock := range map[string]func(){"Lock": m.Lock, "TryLock": func() { m.TryLock() }} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s did not panic", name)
+					}
+				}()
+				lock()
+			}()
+		}
+	})
+}

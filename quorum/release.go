@@ -42,6 +42,7 @@ func (l *Lease) giveBack() (last bool, err error) {
 		return false, l.err
 	}
 	if len(h.handles) == 1 {
+		h.leaving = true // no nested hold comes in between
 		h.mu.Unlock()
 		return true, nil
 	}

@@ -19,7 +19,12 @@ func (h *hold) Renew() {
 		select {
 		case h.turn <- struct{}{}:
 		default:
-			// Somebody is telling the nodes the state already, and sets the next renewal afterwards.
+			// Somebody is telling the nodes the state already. It may turn back before it has, so look again soon.
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.err == nil {
+				h.watch.Set(h.cadence.Again(h.c.clock.Now(), 1), h.end)
+			}
 			return nil
 		}
 		defer func() { <-h.turn }()

@@ -58,7 +58,7 @@ func retryAfter(votes []Vote, need int) time.Duration {
 		case v.Outcome == Granted:
 			free = append(free, 0)
 		case v.Outcome == Held && v.TTL != script.NoExpiry:
-			free = append(free, v.TTL+time.Millisecond) // Redis cuts a TTL off to whole milliseconds
+			free = append(free, max(v.TTL, v.TTL+time.Millisecond)) // Redis cuts a TTL off to whole milliseconds
 		case errors.Is(v.Err, ErrQuarantined):
 			free = append(free, v.TTL)
 		}

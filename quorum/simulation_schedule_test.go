@@ -120,15 +120,15 @@ func (r *run) play(t *testing.T) {
 	w.OnScript = func(e simulation.Executed) {
 		if e.Script == "acquire" && e.Status == "granted" {
 			log.Record(history.Event{
-				At: e.At, Kind: history.Voted, Node: w.Node(e.Node).Name(), Name: e.Keys[0], Holder: e.Args[1], Token: e.Fence,
+				At: e.At, Kind: history.Voted, Node: w.Node(e.Node).Name(), Name: e.Keys[0], Holder: e.Args[2], Token: e.Fence,
 			})
 		}
 		if e.Copy && (e.Status == "granted" || e.Status == "restored") {
 			// The copy of a request that had been answered. No TCP connection does that, so nobody looks out for it, and
 			// what it put there stays until its TTL is over.
-			r.copied[e.Args[1]+" on "+w.Node(e.Node).Name()] = true
+			r.copied[e.Args[2]+" on "+w.Node(e.Node).Name()] = true
 			log.Record(history.Event{At: e.At, Kind: history.Note, Text: fmt.Sprintf("a copy on %s: %s %s %s",
-				w.Node(e.Node).Name(), e.Script, e.Status, e.Args[1])})
+				w.Node(e.Node).Name(), e.Script, e.Status, e.Args[2])})
 		}
 	}
 	// Clocks run apart by less than the drift factor of 1 %, if often by little less, and are some tens of milliseconds

@@ -190,11 +190,12 @@ func (a *attempt) roundTrip() time.Duration { return a.ballot.longest() }
 
 // comeBack is how long a contender that withdrew stays away: at least as long as the leader needs to ask again, at
 // random so that those who withdrew together do not return together, and longer every time, since there are more of
-// them than was thought.
+// them than was thought. Never much longer than the poll: with a slow node in the round trip the sum would leave a free
+// lock alone for half a minute.
 func comeBack(roundTrip, nodeTimeout time.Duration, round int, random func() float64) time.Duration {
 	unit := min(max(roundTrip, 500*time.Microsecond), nodeTimeout)
 	spread := float64(int(2) << min(round, 5))
-	return unit + time.Duration(random()*spread*float64(unit))
+	return unit + min(time.Duration(random()*spread*float64(unit)), max(pollHeld, 4*unit))
 }
 
 // stalemate notices that a split vote is none: the same holders on the same nodes for so long that nobody of them can

@@ -3,20 +3,22 @@ package quorum
 import (
 	"context"
 
-	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/script"
 )
 
 // survey puts a question that belongs to no holder to all nodes. Every request runs to its own end; the ballot fills
 // as the answers come in.
+//
+// It takes effect within the node timeout or not at all.
 func (c *Coordinator) survey(req script.Request) *ballot {
 	b := newBallot(c.nodes)
 	begun := c.clock.Now()
+	until := begun.Add(c.cfg.NodeTimeout)
 	for i, n := range c.nodes {
 		c.background.Go(func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 			defer cancel()
-			reply, err := n.Run(ctx, req, clock.Instant{})
+			reply, err := n.Run(ctx, req, until)
 			b.put(i, judge(n.name, reply, err, c.clock.Now().Sub(begun)))
 			return nil
 		})

@@ -35,7 +35,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		case ctx.Err() != nil:
 			// Whatever the verdict was: that others have the lock is no reason not to wait for it, the context is.
 			return nil, c.quorumError("acquire", name, v.votes, contextErrors(ctx)...)
-		case v.hopeless:
+		case v.hopeless, slices.Contains(v.classes, ErrClosed):
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
 			// A wake does not shorten this: it would bring the contenders back together.

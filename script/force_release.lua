@@ -1,13 +1,18 @@
 -- Force-release: nobody has the lock here, and whoever had it cannot restore it.
 --
 -- KEYS  1 lock  2 revoked
--- ARGV  1 last moment (unused)  2 channel  3 how long the revocation lives at least (ms)
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 channel  3 how long the revocation lives at least (ms)
 --       4... holders to revoke besides the one found here
 --
 -- released  there was a lock, now deleted; the reply tells whose and how long it had
 -- absent    there was none
+-- expired   it came after its last moment and did nothing: whoever holds the lock by then is not who was meant
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local last = tonumber(ARGV[1])
+if last > 0 and now > last then
+  return {'expired', 0, -2, '', 0, now}
+end
 
 local status, holder, count, ttl = 'absent', '', 0, -2
 local lives = tonumber(ARGV[3])
@@ -36,7 +41,7 @@ for i = 4, #ARGV do
 end
 -- Enough for those who may not have noticed; more would be a list that grows for ever.
 while #revoked > 2000 do
-  revoked = string.match(revoked, ' (.*)')
+  revoked = string.match(revoked, ' (.*)') or ''
 end
 if revoked ~= '' then
   lives = math.max(lives, redis.call('PTTL', KEYS[2]))
