@@ -1,0 +1,272 @@
+package main
+
+// attemptVariants break the rules of one try: its votes, its rollback, its token, and several tries at once.
+var attemptVariants = []variant{
+	{
+		name: "a quorum of N/2",
+		rule: "of which two such sets always share one",
+		file: "quorum/ballot.go",
+		old:  `return n/2 + 1`, new: `return n / 2`,
+		caught: []string{"quorum.TestNoQuorumWhenTooManyNodesFail", "quorum.TestSecondClientIsRefusedWhileTheFirstHolds"},
+	},
+	{
+		name: "blind one node too late",
+		rule: "so many nodes failed that no quorum of answers can exist",
+		file: "quorum/ballot.go",
+		old:  `t.failed+t.unknown > n-need`, new: `t.failed+t.unknown > n-need+1`,
+		caught: []string{"quorum.TestNoQuorumWhenTooManyNodesFail"},
+	},
+	{
+		name: "a holder for all attempts",
+		rule: "a new claim with a holder that was never used before",
+		file: "quorum/coordinator.go",
+		old:  `strconv.FormatUint(c.holders.Add(1), 10)`, new: `strconv.FormatUint(max(1, c.holders.Load()), 10)`,
+		caught: []string{"quorum.TestWithoutLeaseIsAStranger"},
+	},
+	{
+		name: "an answer to somebody else in our name is a grant",
+		rule: "nothing is sent twice: somebody else was asked in our name",
+		file: "quorum/vote.go",
+		old:  `v.Outcome, v.Err = Failed, ErrSameServer`, new: `v.Outcome = Granted`,
+		caught: []string{"quorum.TestTwoAddressesOfOneServerAreAnError"},
+	},
+	{
+		name: "two addresses of one server go on",
+		rule: "a quorum of addresses is then no quorum of servers, so no lock is taken any more",
+		file: "quorum/attempt.go",
+		old:  `case a.c.sameServer.Load():`, new: `case false:`,
+		caught: []string{"quorum.TestTwoAddressesOfOneServerAreAnError"},
+	},
+	{
+		name: "a request that may have arrived counts as failed",
+		rule: "it may have taken effect",
+		file: "quorum/vote.go",
+		old:  `v.Outcome = Unknown`, new: `v.Outcome = Failed`,
+		caught: []string{"quorum.TestUnansweredRequestMayHaveTakenEffect"},
+	},
+	{
+		name: "a force-released holder still has the vote",
+		rule: "where another holder has the lock ... or where the holder was force-released",
+		file: "quorum/vote.go",
+		old:  `case script.Held, script.Revoked:`, new: `case script.Held:`,
+		caught: []string{"quorum.TestForceReleaseEndsTheLeaseAtItsNextRenewal"},
+	},
+	{
+		name: "validity from the quorum's answer",
+		rule: "before the first send: validity counts from here",
+		file: "quorum/attempt.go",
+		old: `	v := a.poll()
+	if v == nil {
+		v = a.fence()
+	}`,
+		new: `	v := a.poll()
+	a.start = c.clock.Now()
+	if v == nil {
+		v = a.fence()
+	}`,
+		caught: []string{"quorum.TestGrantThatComesTooLateIsNoQuorum"},
+	},
+	{
+		name: "a grant that comes too late is accepted",
+		rule: "checks that the grant came in time",
+		file: "quorum/attempt.go",
+		old:  `if !a.c.clock.Now().Before(a.end()) {`, new: `if false {`,
+		caught: []string{"quorum.TestGrantThatComesTooLateIsNoQuorum"},
+	},
+	{
+		name: "an acquire that may arrive after the lease's end",
+		rule: "acquire, restore and raise carry the last moment at which they may take effect",
+		file: "quorum/attempt.go",
+		old:  `until: a.end(), begun: a.start, ttl: a.terms.ttl,`, new: `begun: a.start, ttl: a.terms.ttl,`,
+		caught: []string{"quorum.TestAcquireNeverTakesEffectAfterItsLeasesEnd"},
+	},
+	{
+		name: "no rollback",
+		rule: "withdrawn wherever it may have left something",
+		file: "quorum/attempt.go",
+		old:  `	a.claim.withdraw(t)` + "\n", new: ``,
+		caught: []string{"quorum.TestNoQuorumWhenTooManyNodesFail"},
+	},
+	{
+		name: "rollback on the caller's context",
+		rule: "belongs to no caller's context: it goes on until the node has confirmed it",
+		file: "quorum/attempt.go",
+		old:  `	a.claim.withdraw(t)`,
+		new: `	if ctx.Err() == nil {
+		a.claim.withdraw(t)
+	}`,
+		caught: []string{"quorum.TestRollbackDoesNotDependOnTheCallersContext"},
+	},
+	{
+		name: "rollback only where it was granted",
+		rule: "rolls back on every node granted or unknown",
+		file: "quorum/lane.go",
+		old: `		if node.Sent(a.err) {
+			l.present = true`,
+		new: `		if node.Sent(a.err) {
+			l.present = l.present && true`,
+		caught: []string{"quorum.TestGrantWhoseReplyIsLostIsRolledBack"},
+	},
+	{
+		name: "rollback only where it was unknown",
+		rule: "rolls back on every node granted or unknown",
+		file: "quorum/lane.go",
+		old: `		l.suspect(a.reply)
+		l.present = true`,
+		new: `		l.suspect(a.reply)
+		l.present = false`,
+		caught: []string{"quorum.TestNoQuorumWhenTooManyNodesFail"},
+	},
+	{
+		name: "rollback said once",
+		rule: "sends a farewell until the node has answered that the holder is gone",
+		file: "quorum/farewell.go",
+		old:  `if !present || !l.c.clock.Now().Before(giveUp) {`, new: `if true {`,
+		caught: []string{"quorum.TestNodeThatWakesWithOurRequestIsClean"},
+	},
+	{
+		name: "rollback given up before the key can be gone",
+		rule: "or until the TTL has passed, and the key with it",
+		file: "quorum/farewell.go",
+		old:  `Add(l.c.cfg.NodeTimeout + req.TTL)`, new: `Add(l.c.cfg.NodeTimeout)`,
+		caught: []string{"quorum.TestRollbackGoesOnForAsLongAsTheKeyCanLive"},
+	},
+	{
+		name: "absent believed while a request may still arrive",
+		rule: "a request that is still on its way may yet arrive",
+		file: "quorum/lane.go",
+		old:  `l.present = a.reply.Now <= l.horizon`, new: `l.present = false`,
+		caught: []string{"quorum.TestRollbackGoesOnUntilNothingCanArriveAnyMore"},
+	},
+	{
+		name: "the last moment of a lost request forgotten",
+		rule: "until then it may still make the holder present",
+		file: "quorum/lane.go",
+		old:  `l.horizon = max(l.horizon, sent.Last)`, new: `_ = sent.Last`,
+		caught: []string{"quorum.TestRollbackGoesOnUntilNothingCanArriveAnyMore"},
+	},
+	{
+		name: "rollback announced as a release",
+		rule: "1 when only a failed attempt was rolled back",
+		file: "quorum/claim.go",
+		old:  `cl.leave(t, script.RolledBack, 0,`, new: `cl.leave(t, script.Free, 0,`,
+		caught: []string{"quorum.TestRollbackIsAnnouncedAsRolledBack"},
+	},
+	{
+		name: "release overtakes the request before it",
+		rule: "one at a time, the newest state last",
+		file: "quorum/lane.go",
+		old: `	case l.busy:
+		dropped, l.next = l.next, e`,
+		new: `	case l.busy:
+		l.c.background.Go(func() error { l.run(e); return nil })`,
+		caught: []string{"quorum.TestReleaseNeverOvertakesALateGrant"},
+	},
+	{
+		name: "the older of two waiting requests wins",
+		rule: "one that waits is simply replaced by a newer one",
+		file: "quorum/lane.go",
+		old: `	case l.busy:
+		dropped, l.next = l.next, e`,
+		new: `	case l.busy && l.next != nil:
+		dropped = e
+	case l.busy:
+		l.next = e`,
+		caught: []string{"quorum.TestNewestStateReplacesOneThatWaits"},
+	},
+	{
+		name: "requests after the release",
+		rule: "the release was put: nothing comes after it",
+		file: "quorum/lane.go",
+		old:  `l.over = l.over || e.farewell`, new: `l.over = false`,
+		caught: []string{"quorum.TestNothingFollowsTheRelease"},
+	},
+	{
+		name:   "stragglers cancelled",
+		rule:   "a request under way runs to its own end, or nobody knows what it did",
+		file:   "quorum/lane.go",
+		old:    `context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)`,
+		new:    `context.WithTimeout(context.Background(), 3*time.Millisecond)`,
+		caught: []string{"quorum.TestRollbackDoesNotDependOnTheCallersContext"},
+	},
+	{
+		name: "the first answer of a granting node is the token",
+		rule: "the token is the highest fence among the nodes that granted",
+		file: "quorum/token.go",
+		old:  `a.token = max(a.token, ans.reply.Fence)`, new: `a.token = ans.reply.Fence`,
+		caught: []string{"quorum.TestTokensIncreaseWhenCountersAreAheadAndNodesForgetOneByOne"},
+	},
+	{
+		name: "token accepted before a quorum stores it",
+		rule: "accepted once a quorum of nodes that are still ours stores at least that much",
+		file: "quorum/token.go",
+		old:  `if a.storing(answers) >= a.c.need {`, new: `if a.storing(answers) >= 1 {`,
+		caught: []string{"quorum.TestTokensIncreaseWhenCountersAreAheadAndNodesForgetOneByOne"},
+	},
+	{
+		name: "a raise where the lock is no longer ours counts",
+		rule: "no longer ours, whatever became of it",
+		file: "quorum/token.go",
+		old:  `if ans.err == nil && ans.reply.Status == script.Absent {`, new: `if false {`,
+		caught: []string{"quorum.TestRaiseOfALockThatIsGoneIsNoVote"},
+	},
+	{
+		name: "another proposal for every question",
+		rule: "the token proposed: one for all nodes and all questions, so that they agree",
+		file: "quorum/attempt.go",
+		old:  `Proposal: a.proposal, Clamp`, new: `Proposal: a.c.clock.Wall().UnixMicro(), Clamp`,
+		caught: []string{"quorum.TestAllQuestionsOfAnAttemptProposeOneToken"},
+	},
+	{
+		name: "nobody leads a split vote",
+		rule: "the lock is not held, and if all of them gave up, nobody would have it",
+		file: "quorum/split.go",
+		old:  `return st.leads && now.Before(s.until)`, new: `return false`,
+		caught: []string{"quorum.TestLeaderOfASplitVoteKeepsItsGrants"},
+	},
+	{
+		name: "one look for a rival's quorum",
+		rule: "found a second time on a quorum of nodes",
+		file: "quorum/split.go",
+		old:  `(st.unanimous || s.confirmed(st))`, new: `true`,
+		caught: []string{"quorum.TestQuorumThatNeverWasIsNoReasonToGiveUp"},
+	},
+	{
+		name: "a split vote is not acquired",
+		rule: "no single holder has a quorum, so \"not acquired\" would be wrong",
+		file: "quorum/split.go",
+		old:  `v.split = true`, new: `v.split = false`,
+		caught: []string{"quorum.TestExactlyOneOfSeveralSimultaneousTriesWins"},
+	},
+	{
+		name: "a stalemate goes on",
+		rule: "nobody of them can be about to win or to withdraw",
+		file: "quorum/split.go",
+		old:  `return now.Sub(s.since) >= 2*c.cfg.NodeTimeout`, new: `return false`,
+		caught: []string{"quorum.TestWaiterTakesAStalemateForAHold"},
+	},
+	{
+		name: "keys of another type may withdraw",
+		rule: "keys of another type, which will not withdraw",
+		file: "quorum/split.go",
+		old:  `case st.blocked > len(a.c.nodes)-a.c.need:`, new: `case false:`,
+		caught: []string{"quorum.TestKeyOfAnotherTypeIsHeldByAnother"},
+	},
+	{
+		name: "a silent node is waited for",
+		rule: "a node that was silent the last time is not waited for",
+		file: "quorum/voter.go",
+		old: `	case v.silent.Load():
+		return 0`,
+		new: `	case false:
+		return 0`,
+		caught: []string{"quorum.TestSilentNodeIsNotWaitedFor"},
+	},
+	{
+		name: "the ended context is no reason",
+		rule: "when the context ended it never matches ErrNotAcquired: nobody knows whether the lock could have been had",
+		file: "quorum/acquire.go",
+		old:  `v.classes, v.split = contextErrors(ctx), false`, new: `v.split = false`,
+		caught: []string{"quorum.TestContextThatEndsInASplitVoteIsTheReason"},
+	},
+}

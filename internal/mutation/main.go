@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	var opts options
+	flag.StringVar(&opts.only, "only", "", "only the variants whose name or file contains this")
+	flag.BoolVar(&opts.all, "all", false, "run whole suites, and tell every test that notices")
+	flag.IntVar(&opts.random, "random", 0, "instead of the table, break this many places at random")
+	flag.Uint64Var(&opts.seed, "seed", 1, "which ones, for -random")
+	flag.IntVar(&opts.parallel, "parallel", min(runtime.GOMAXPROCS(0), 4), "how many at a time")
+	flag.DurationVar(&opts.timeout, "timeout", 20*time.Second, "how long the tests have before they count as hung")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := opts.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutation:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line's.
+type options struct {
+	only     string
+	all      bool
+	random   int
+	seed     uint64
+	parallel int
+	timeout  time.Duration
+}
+
+func (o options) run(ctx context.Context) error {
+	if flag.NArg() > 0 || o.parallel < 1 || o.timeout <= 0 {
+		return errors.New("want no arguments, and -parallel and -timeout of more than 0; see -help")
+	}
+	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	b := bench{
+		root: strings.TrimSpace(string(where)), parallel: o.parallel, timeout: o.timeout, whole: o.all,
+		out: os.Stdout,
+	}
+	if o.random > 0 {
+		return b.random(ctx, o.random, o.seed)
+	}
+	return b.table(ctx, matching(table(), o.only))
+}
