@@ -126,10 +126,15 @@ func TestGrantWhoseReplyIsLostIsRolledBack(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
 		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		synctest.Wait() // every node is connected
 		cl.nodes[0].LoseReplies(true)
 		cl.nodes[1].LoseReplies(true)
 		_, err := c.TryAcquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrNoQuorum)
+		var votes *quorum.QuorumError
+		if !errors.As(err, &votes) || votes.Votes[0].Outcome != quorum.Unknown || votes.Votes[2].Outcome != quorum.Granted {
+			t.Errorf("who may have granted it cannot be told from %v", err)
+		}
 		if cl.present("stock") == 0 {
 			t.Fatal("the test lost the requests, too")
 		}
@@ -150,6 +155,43 @@ func TestGrantThatComesTooLateIsNoQuorum(t *testing.T) {
 		_, err := c.TryAcquire(t.Context(), "stock", quorum.WithLeaseTime(184*time.Millisecond))
 		wantIs(t, err, quorum.ErrNoQuorum)
 		cl.eventually(time.Second, "rolled back", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+// An acquire reaches its nodes after the lease that it asked for would have ended, but within the node timeout.
+func TestAcquireThatArrivesAfterItsLeasesEndDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		for _, n := range cl.nodes {
+			n.Hold()
+			n.Delay(20 * time.Millisecond) // the rollback is on its way for as long
+		}
+		_, err := c.TryAcquire(t.Context(), "stock", quorum.WithLeaseTime(200*time.Millisecond))
+		wantIs(t, err, quorum.ErrNoQuorum)
+		for _, n := range cl.nodes {
+			n.Resume()
+		}
+		cl.never(time.Second, "granted after its end", func() bool { return cl.present("stock") > 0 })
+	})
+}
+
+// Whether the lock is held can be told from the nodes that answer. One that never does is waited for once.
+func TestSilentNodeIsNotWaitedForTwice(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		_ = mustAcquire(t, a, t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[4].Hold()
+		for try := range 3 {
+			start := time.Now()
+			_, err := b.TryAcquire(t.Context(), "stock")
+			wantIs(t, err, quorum.ErrNotAcquired)
+			if took := time.Since(start); try > 0 && took > 20*time.Millisecond {
+				t.Errorf("try %d took %v", try, took)
+			}
+			time.Sleep(time.Second)
+		}
 	})
 }
 

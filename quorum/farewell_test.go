@@ -193,3 +193,20 @@ func TestRollbackGoesOnUntilNothingCanArriveAnyMore(t *testing.T) {
 		cl.eventually(2*time.Second, "clean", func() bool { return cl.present("stock") == 0 })
 	})
 }
+
+// A request that waits behind one under way gives way to the release, and not the other way round.
+func TestReleaseReplacesARenewalThatWaits(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{TTL: time.Hour})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		cl.nodes[2].Hold()
+		l := mustAcquire(t, c, t.Context(), "stock") // under way to node 2
+		if err := l.Renew(t.Context()); err != nil { // waits behind it
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+		cl.nodes[2].Resume()
+		cl.eventually(2*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
+	})
+}

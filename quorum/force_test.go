@@ -94,6 +94,47 @@ func TestForceReleaseWithoutAQuorumSaysSo(t *testing.T) {
 	})
 }
 
+// The nodes answer who has it, and then they are gone.
+func TestForceReleaseThatNoQuorumConfirmsSaysSo(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		operator := cl.client(quorum.Config{})
+		if _, err := operator.Inspect(t.Context(), "warm"); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range cl.nodes {
+			n.Delay(10 * time.Millisecond)
+		}
+		go func() {
+			time.Sleep(25 * time.Millisecond)
+			cl.nodes[0].Kill()
+			cl.nodes[1].Kill()
+		}()
+		_, err := operator.ForceRelease(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNoQuorum)
+	})
+}
+
+// The holder learns of it at its next renewal, and the revocation is there for as long as the lease could be.
+func TestForceReleasedLeaseEndsAtItsNextRenewal(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		if held, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock"); err != nil || !held {
+			t.Fatal(held, err)
+		}
+		for i, n := range cl.nodes {
+			if lives := n.Redis().TTL(script.RevokedKey("stock")); lives < l.Remaining() {
+				t.Errorf("node %d: revoked for %v, and the lease lives %v", i, lives, l.Remaining())
+			}
+		}
+		start := time.Now()
+		<-l.Done()
+		if took := time.Since(start); took > ttl/3+time.Second {
+			t.Errorf("noticed after %v", took)
+		}
+	})
+}
+
 func TestInspectTellsWhoHoldsWhatAndForHowLong(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
 		c, o := cl.client(quorum.Config{}), cl.client(quorum.Config{})

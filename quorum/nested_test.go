@@ -157,3 +157,41 @@ func TestNestedHoldDoesNotExtendALeaseTime(t *testing.T) {
 		wantIs(t, outer.Release(t.Context()), quorum.ErrLost)
 	})
 }
+
+// The old count that a failed nested hold restates reaches a node after the lease's end: it restores nothing there.
+func TestRestatedCountThatArrivesAfterTheEndDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		outer := mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(2*time.Second))
+		if err := outer.Renew(t.Context()); err != nil { // the nodes know the script
+			t.Fatal(err)
+		}
+		ctx := outer.Context(t.Context())
+		time.Sleep(outer.Remaining() - 50*time.Millisecond)
+		cl.nodes[0].Kill()
+		cl.nodes[1].Kill()
+		cl.nodes[2].Delay(20 * time.Millisecond)
+		_, err := c.TryAcquire(ctx, "stock") // fails at once, while its request to node 2 is under way
+		wantIs(t, err, quorum.ErrNoQuorum)
+		time.Sleep(30 * time.Millisecond) // it has been there; when its answer is back, the old count follows
+		if outer.Err() != nil || !cl.nodes[2].Redis().Del("stock") {
+			t.Fatal("the test shows nothing")
+		}
+		cl.never(time.Second, "restored after the end", func() bool { return cl.nodes[2].Redis().Exists("stock") })
+		wantIs(t, outer.Err(), quorum.ErrLost)
+	})
+}
+
+// A context may outlive its lease, where somebody took its cancellation off.
+func TestAcquireUnderAnEndedLeaseIsAFirstHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		old := mustAcquire(t, c, t.Context(), "stock")
+		ctx := context.WithoutCancel(old.Context(t.Context()))
+		mustRelease(t, old)
+		l := mustAcquire(t, c, ctx, "stock")
+		if l.Err() != nil || l.Token() <= old.Token() || l.Holder() == old.Holder() {
+			t.Errorf("%v, token %d after %d", l.Err(), l.Token(), old.Token())
+		}
+	})
+}

@@ -159,8 +159,46 @@ func TestQuorumThatNeverWasIsNoReasonToGiveUp(t *testing.T) {
 			near.Redis().Del("stock")
 			far.Redis().HSet("stock", "rival:1", "1")
 		}()
+		start := time.Now()
 		l := mustAcquire(t, c, t.Context(), "stock")
+		if late := l.Token() - start.UnixMicro(); late != 0 {
+			t.Errorf("the questions of one attempt proposed different tokens, one %dus after the first", late)
+		}
 		mustRelease(t, l)
 		far.Redis().Del("stock")
+	})
+}
+
+// The leader of a split vote keeps its grants until the others have withdrawn: if it withdrew, too, all would begin
+// anew.
+func TestLeaderOfASplitVoteKeepsItsGrants(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.Delay(2 * time.Millisecond)
+		}
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		for i, rival := range []string{"z-strong:1", "z-strong:1", "z-weak:1"} { // more nodes than we have none of them
+			cl.nodes[i].Redis().HSet("stock", rival, "1")
+		}
+		sub := cl.nodes[4].Redis().NewSubscriber()
+		defer sub.Close()
+		sub.Subscribe(script.Channel("stock"))
+		go func() {
+			time.Sleep(9 * time.Millisecond) // we know that the vote is split
+			cl.nodes[2].Redis().Del("stock")
+		}()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		select {
+		case m := <-sub.Messages():
+			t.Errorf("withdrew and announced %q before it won", m.Message)
+		default:
+		}
+		for _, n := range cl.nodes[:2] {
+			n.Redis().Del("stock")
+		}
+		go func() { <-sub.Messages() }() // the release
+		mustRelease(t, l)
 	})
 }

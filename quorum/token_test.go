@@ -131,3 +131,40 @@ func TestExhaustedFenceGrantsNothing(t *testing.T) {
 		}
 	})
 }
+
+// Between the grant and the raise the lock is deleted on the node that has to be raised: it votes for nobody.
+func TestRaiseOfALockThatIsGoneIsNoVote(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
+		_ = cl.nodes[0].Redis().Set(script.FenceKey("stock"), strconv.FormatInt(ahead, 10))
+		for _, n := range cl.nodes[:2] {
+			n.Delay(10 * time.Millisecond)
+		}
+		cl.nodes[2].Kill()
+		go func() {
+			time.Sleep(15 * time.Millisecond) // granted, and the answer is on its way
+			if !cl.nodes[1].Redis().Del("stock") {
+				t.Error("not granted yet: the test shows nothing")
+			}
+		}()
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNoQuorum)
+	})
+}
+
+// A quorum agrees on the token, and another node granted a lower one: it must not be left to remember too little.
+func TestNodeThatGrantedALowerFenceIsRaisedSoon(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
+		for _, n := range cl.nodes[:2] {
+			_ = n.Redis().Set(script.FenceKey("stock"), strconv.FormatInt(ahead, 10))
+		}
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		cl.eventually(2*time.Second, "the third node stores the token", func() bool {
+			return cl.fence(2, "stock") == strconv.FormatInt(l.Token(), 10)
+		})
+	})
+}

@@ -1,0 +1,211 @@
+package quorum_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
+)
+
+// What is announced while others hold the lock, and is no news that a quorum is free, brings no attempt: only the poll
+// does, every half second at most.
+func TestOnlyAQuorumOfReleasesWakesAWaiter(t *testing.T) {
+	all := func(cl *cluster, payload string) {
+		for _, n := range cl.nodes {
+			n.Redis().Publish(script.Channel("stock"), payload)
+		}
+	}
+	for title, announce := range map[string]func(cl *cluster, i int){
+		"one node's release, again and again": func(cl *cluster, _ int) {
+			cl.nodes[0].Redis().Publish(script.Channel("stock"), script.Free)
+		},
+		"rollbacks on all nodes": func(cl *cluster, _ int) { all(cl, script.RolledBack) },
+		"a release on all nodes, once": func(cl *cluster, i int) {
+			if i == 0 {
+				all(cl, script.Free)
+			}
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, 5, func(t *testing.T, cl *cluster) {
+				for _, n := range cl.nodes {
+					n.Redis().HSet("stock", "stranger:1", "1")
+					n.Delay(time.Millisecond)
+				}
+				b := cl.client(quorum.Config{})
+				got := acquiring(b, t.Context(), "stock")
+				time.Sleep(5 * time.Second)
+				before := cl.nodes[4].Requests()
+				for i := range 200 {
+					announce(cl, i)
+					time.Sleep(10 * time.Millisecond)
+				}
+				// An attempt is an acquire, asked once or twice, of half a dozen commands; and the rollback.
+				if n := cl.nodes[4].Requests() - before; n > 100 {
+					t.Errorf("%d commands for some four polls", n)
+				}
+				_ = b.Close()
+				wantIs(t, (<-got).err, quorum.ErrClosed)
+			})
+		})
+	}
+}
+
+// A quorum announces the release while the attempt that did not see it is still under way.
+func TestReleaseDuringAnAttemptWakesTheWaiter(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		cl.nodes[2].Delay(30 * time.Millisecond)
+		for range 3 { // it is known how fast they are
+			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+			time.Sleep(time.Second)
+		}
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		got := acquiring(c, t.Context(), "stock")
+		// Wait for a poll to begin: node 0 has answered it, node 2 has not seen it yet.
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		polls := cl.nodes[0].Requests()
+		cl.eventually(3*time.Second, "a poll", func() bool { return cl.nodes[0].Requests() > polls })
+		time.Sleep(10 * time.Millisecond)
+		for _, n := range cl.nodes[:2] {
+			n.Redis().Del("stock")
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+		}
+		start := time.Now()
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 250*time.Millisecond {
+			t.Errorf("woken after %v", took)
+		}
+	})
+}
+
+// The release is announced after the first attempt and before anybody listens.
+func TestReleaseBeforeTheSubscriptionIsNotMissed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+			n.Delay(10 * time.Millisecond)
+		}
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(15 * time.Millisecond)
+		for _, n := range cl.nodes {
+			n.Redis().Del("stock")
+		}
+		start := time.Now()
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 200*time.Millisecond {
+			t.Errorf("had it after %v", took)
+		}
+	})
+}
+
+// A contender that came second has withdrawn, and stays away for a while whatever is announced.
+func TestWakeDoesNotShortenTheDelayOfASplitVote(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+			n.Delay(10 * time.Millisecond)
+		}
+		c := cl.client(quorum.Config{})
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(5 * time.Second) // it listens
+		sub := cl.nodes[2].Redis().NewSubscriber()
+		defer sub.Close()
+		sub.Subscribe(script.Channel("stock"))
+		for i, n := range cl.nodes {
+			n.Redis().Del("stock")
+			if i < 2 {
+				n.Redis().HSet("stock", "!smaller:"+strconv.Itoa(i), "1") // it leads us
+			}
+		}
+		rollbacks, over := 0, time.After(900*time.Millisecond) // later it is clear that nobody leads, and all wait
+		for open := true; open; {
+			select {
+			case <-sub.Messages():
+				rollbacks++
+			case <-over:
+				open = false
+			case <-time.After(5 * time.Millisecond):
+				for _, n := range cl.nodes[:2] {
+					n.Redis().Publish(script.Channel("stock"), script.Free)
+				}
+			}
+		}
+		t.Log(rollbacks)
+		if rollbacks > 12 {
+			t.Errorf("%d attempts of 20ms and the delays between them, in 900ms", rollbacks)
+		}
+		_ = c.Close()
+		wantIs(t, (<-got).err, quorum.ErrClosed)
+	})
+}
+
+// Of all that wait for a name in one process, one asks the nodes.
+func TestOnlyTheHeadOfALineTalksToTheNodes(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		c := cl.client(quorum.Config{})
+		var all []<-chan result
+		for range 50 {
+			all = append(all, acquiring(c, t.Context(), "stock"))
+		}
+		time.Sleep(5 * time.Second)
+		if n := cl.nodes[0].Requests(); n > 200 {
+			t.Errorf("%d commands for some ten attempts", n)
+		}
+		_ = c.Close()
+		for _, got := range all {
+			wantIs(t, (<-got).err, quorum.ErrClosed)
+		}
+	})
+}
+
+// The TTLs differ: the lock can be had when the need-th of them has run out.
+func TestRetryAfterIsWhenAQuorumIsFree(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		for i, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+			n.Redis().SetTTL("stock", time.Duration(i+1)*10*time.Second)
+		}
+		_, err := cl.client(quorum.Config{}).TryAcquire(t.Context(), "stock")
+		var votes *quorum.QuorumError
+		if !errors.As(err, &votes) || votes.RetryAfter < 30*time.Second || votes.RetryAfter > 30*time.Second+2*time.Millisecond {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Redisson's RedLock has another holder on each node. That is a hold: a waiter waits for it, and does not ask all the
+// time.
+func TestWaiterTakesAStalemateForAHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for i, n := range cl.nodes {
+			n.Redis().HSet("stock", "java-"+strconv.Itoa(i)+":1", "1")
+		}
+		c := cl.client(quorum.Config{})
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(5 * time.Second)
+		before := cl.nodes[0].Requests()
+		time.Sleep(10 * time.Second)
+		if n := cl.nodes[0].Requests() - before; n > 300 {
+			t.Errorf("%d commands for some ten attempts", n)
+		}
+		_ = c.Close()
+		wantIs(t, (<-got).err, quorum.ErrClosed)
+	})
+}
