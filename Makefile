@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration sim fuzz bench lint vuln demo ci
+.PHONY: test race integration sim mutation docker fencing fuzz bench lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -14,6 +14,15 @@ integration: # as test, but fails where redis-server is missing
 sim: # seeded schedules of faults, until stopped or for SIM=10m; -sim.seed=N repeats one that failed
 	go test ./quorum -count=1 -timeout 0 -run 'TestSimulation$$' -v \
 		-sim.seed=$$(date +%s) -sim.duration=$(or $(SIM),100000h)
+
+mutation: # break the protocol, rule by rule: does a test notice?
+	go run ./internal/mutation
+
+docker: # real masters in containers; builds their image
+	.ci/docker
+
+fencing: # what a resource does with a token, against SQLite and PostgreSQL
+	.ci/fencing
 
 fuzz:
 	.ci/fuzz 30s

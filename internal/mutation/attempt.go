@@ -128,14 +128,16 @@ var attemptVariants = []variant{
 		name: "rollback given up before the key can be gone",
 		rule: "or until the TTL has passed, and the key with it",
 		file: "quorum/farewell.go",
-		old:  `Add(l.c.cfg.NodeTimeout + req.TTL)`, new: `Add(l.c.cfg.NodeTimeout)`,
+		old:  `Add(l.c.cfg.NodeTimeout).Add(req.TTL)`, new: `Add(l.c.cfg.NodeTimeout)`,
 		caught: []string{"quorum.TestRollbackGoesOnForAsLongAsTheKeyCanLive"},
 	},
 	{
 		name: "absent believed while a request may still arrive",
 		rule: "a request that is still on its way may yet arrive",
 		file: "quorum/lane.go",
-		old:  `l.present = a.reply.Now <= l.horizon`, new: `l.present = false`,
+		old: `yet arrive.
+		l.present = a.reply.Now <= l.horizon`, new: `yet arrive.
+		l.present = false`,
 		caught: []string{"quorum.TestRollbackGoesOnUntilNothingCanArriveAnyMore"},
 	},
 	{

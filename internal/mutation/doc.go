@@ -3,7 +3,6 @@
 //	go run ./internal/mutation             # every variant of the table; CI runs this
 //	go run ./internal/mutation -only fence # the variants whose name or file contains a word
 //	go run ./internal/mutation -all        # with whole suites, to see every test that notices
-//	go run ./internal/mutation -random 150 -seed 7
 //
 // A variant is one edit of one file, the rule that it breaks, and the tests that have to fail with it. It is put in
 // place of the file by "go test -overlay", so nothing in the tree is ever changed. A variant that does not compile, whose
@@ -11,8 +10,5 @@
 // the table cannot fall behind the code. Only tests in fake time, against miniredis or over loopback run; no
 // redis-server is needed, and none is used.
 //
-// To add one, write it next to its neighbours in the table: attempt.go, hold.go, wait.go, lua.go or ground.go.
-//
-// With -random, lines of the protocol's files are broken without regard to what they mean. Most survivors of that are
-// equal to the original, or only slower; the others are rules without a test. Reading them is work for a person.
+// To add one, write it next to its neighbours in the table: attempt.go, hold.go, wait.go, lua.go, ground.go or guard.go.
 package main

@@ -55,14 +55,15 @@ var groundVariants = []variant{
 		name: "refused for a clock that was set forward",
 		rule: "a request that the node found too late although there was time left is repeated once",
 		file: "node/run.go",
-		old:  `if err == nil && reply.Status == script.Expired && n`, new: `if err != nil && reply.Status == script.Expired && n`,
+		old: `	case script.Expired:
+	default:`, new: `	default:`,
 		caught: []string{"node.TestNodesClockSetForward"},
 	},
 	{
 		name: "repeated although it is late here, too",
 		rule: "once the time is up, an expired request is not repeated",
 		file: "node/run.go",
-		old:  `reply.Status == script.Expired && n.clock.Now().Before(until) {`, new: `reply.Status == script.Expired {`,
+		old:  `if err != nil || !until.IsZero() && !n.clock.Now().Before(until) {`, new: `if err != nil {`,
 		caught: []string{"node.TestRequestThatIsLateHereIsNotRepeated"},
 	},
 	{

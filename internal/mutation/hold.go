@@ -303,7 +303,7 @@ var holdVariants = []variant{
 		name: "revoked for no longer than a key",
 		rule: "lives as long as its lease could",
 		file: "quorum/force.go",
-		old:  `lives += c.drift(c.cfg.TTL) + c.cfg.TTL`, new: `lives /= 1000`,
+		old:  `lives = sum`, new: `lives /= 1000`,
 		caught: []string{"quorum.TestForceReleasedHolderStaysOutForAsLongAsItsLeaseCould"},
 	},
 	{

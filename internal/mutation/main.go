@@ -17,8 +17,6 @@ func main() {
 	var opts options
 	flag.StringVar(&opts.only, "only", "", "only the variants whose name or file contains this")
 	flag.BoolVar(&opts.all, "all", false, "run whole suites, and tell every test that notices")
-	flag.IntVar(&opts.random, "random", 0, "instead of the table, break this many places at random")
-	flag.Uint64Var(&opts.seed, "seed", 1, "which ones, for -random")
 	flag.IntVar(&opts.parallel, "parallel", min(runtime.GOMAXPROCS(0), 4), "how many at a time")
 	flag.DurationVar(&opts.timeout, "timeout", 20*time.Second, "how long the tests have before they count as hung")
 	flag.Parse()
@@ -35,8 +33,6 @@ func main() {
 type options struct {
 	only     string
 	all      bool
-	random   int
-	seed     uint64
 	parallel int
 	timeout  time.Duration
 }
@@ -52,9 +48,6 @@ func (o options) run(ctx context.Context) error {
 	b := bench{
 		root: strings.TrimSpace(string(where)), parallel: o.parallel, timeout: o.timeout, whole: o.all,
 		out: os.Stdout,
-	}
-	if o.random > 0 {
-		return b.random(ctx, o.random, o.seed)
 	}
 	return b.table(ctx, matching(table(), o.only))
 }

@@ -1,0 +1,54 @@
+package main
+
+// guardVariants break the restart guard.
+var guardVariants = []variant{
+	{
+		name: "restores always count in quarantine",
+		rule: "a renewal there counts only while the node's own last counted vote for this lease has not run out",
+		file: "quorum/lane.go",
+		old:  `if a.reply.Quarantine > 0 && !l.c.clock.Now().Before(l.voted) {`, new: `if false {`,
+		caught: []string{"quorum.TestRestoreInQuarantineIsNoVoteForWhoHadNone"},
+	},
+	{
+		name: "acquires carry no incarnation",
+		rule: "acquire and restore carry the incarnation checked at connect",
+		file: "script/acquire.lua",
+		old:  `if record[1] ~= ARGV[2] then`, new: `if false then`,
+		caught: []string{"quorum.TestFlushedNodeDoesNotMakeASecondQuorum"},
+	},
+	{
+		name: "nodes in quarantine grant",
+		rule: "in quarantine fresh grants are no votes",
+		file: "script/acquire.lua",
+		old:  `elseif quarantine > 0 then`, new: `elseif false then`,
+		caught: []string{"quorum.TestRestartedEmptyNodeDoesNotMakeASecondQuorum"},
+	},
+	{
+		name: "a cluster is new by one look",
+		rule: "a second look that finds the same incarnations proves a moment without a lock anywhere",
+		file: "quorum/settle.go",
+		old:  `second := g.look(); second.isNew() && second.same(first)`, new: `second := first; true`,
+		caught: []string{"quorum.TestClusterIsNewOnlyIfAllNodesWereNewAtOneMoment"},
+	},
+	{
+		name: "decided without a quorum",
+		rule: "too few to know how long the longest TTL is",
+		file: "quorum/settle.go",
+		old:  `first.answered < g.c.need`, new: `false`,
+		caught: []string{"quorum.TestNothingIsDecidedWithoutAQuorum"},
+	},
+	{
+		name: "a longer TTL is not put on record",
+		rule: "a grant longer than the recorded TTL raises it in the same script",
+		file: "script/acquire.lua",
+		old:  `if longest and longest <`, new: `if false and longest <`,
+		caught: []string{"quorum.TestQuarantineLastsAsLongAsTheLongestTTLInUse"},
+	},
+	{
+		name: "connections are not checked",
+		rule: "every new connection checks it before its first script",
+		file: "node/node.go",
+		old:  `if n.guard.on {`, new: `if false {`,
+		caught: []string{"node.TestFirstScriptOfEveryConnectionComesAfterACheck"},
+	},
+}
