@@ -1,6 +1,7 @@
 // Command mutation tests the tests: it breaks the protocol, one rule at a time, and fails if no test notices.
 //
-//	go run ./internal/mutation             # every variant of the table; CI runs this
+//	go run ./internal/mutation             # every variant of the table
+//	go run ./internal/mutation -core       # those that cost exclusion or tokens; CI runs this
 //	go run ./internal/mutation -only fence # the variants whose name or file contains a word
 //	go run ./internal/mutation -all        # with whole suites, to see every test that notices
 //

@@ -38,13 +38,6 @@ var groundVariants = []variant{
 		caught: []string{"node.TestOffsetFromOvertakenReplies"},
 	},
 	{
-		name: "the node's clock learnt only from replies",
-		rule: "learns the node's clock before the first script runs on a connection",
-		file: "node/node.go",
-		old:  `n.offset.learn(now.UnixMicro(), sent, n.clock.Now())`, new: `_ = now.UnixMicro() + sent.Micros()`,
-		caught: []string{"node.TestNewConnectionLearnsTheClockFirst"},
-	},
-	{
 		name: "the node's clock learnt only at connect",
 		rule: "refined by the TIME that every reply carries",
 		file: "node/run.go",
@@ -116,20 +109,6 @@ var groundVariants = []variant{
 		file: "node/options.go",
 		old:  `				forget(conn)`, new: `				_ = conn`,
 		caught: []string{"node.TestGivenUpConnectionIsReset"},
-	},
-	{
-		name: "a reconnected subscription is silent",
-		rule: "after Listen, and after every new connection",
-		file: "node/hear.go",
-		old:  `if msg.Kind == "subscribe" {`, new: `if msg.Kind == "" {`,
-		caught: []string{"quorum.TestReleaseWhileUnheardWakesAfterTheReconnect"},
-	},
-	{
-		name: "a silent subscription is believed in",
-		rule: "a connection that stays silent for two of them is replaced",
-		file: "node/hear.go",
-		old:  `s.silent++; s.silent > 1`, new: `s.silent++; s.silent < 0`,
-		caught: []string{"quorum.TestHungSubscriptionIsReplaced"},
 	},
 	{
 		name: "a lease that is over is renewed",

@@ -16,6 +16,7 @@ import (
 func main() {
 	var opts options
 	flag.StringVar(&opts.only, "only", "", "only the variants whose name or file contains this")
+	flag.BoolVar(&opts.core, "core", false, "only the variants that cost exclusion or tokens")
 	flag.BoolVar(&opts.all, "all", false, "run whole suites, and tell every test that notices")
 	flag.IntVar(&opts.parallel, "parallel", min(runtime.GOMAXPROCS(0), 4), "how many at a time")
 	flag.DurationVar(&opts.timeout, "timeout", 20*time.Second, "how long the tests have before they count as hung")
@@ -32,6 +33,7 @@ func main() {
 // options are the command line's.
 type options struct {
 	only     string
+	core     bool
 	all      bool
 	parallel int
 	timeout  time.Duration
@@ -49,5 +51,12 @@ func (o options) run(ctx context.Context) error {
 		root: strings.TrimSpace(string(where)), parallel: o.parallel, timeout: o.timeout, whole: o.all,
 		out: os.Stdout,
 	}
-	return b.table(ctx, matching(table(), o.only))
+	variants := table()
+	if o.core {
+		var missing []string
+		if variants, missing = theCore(variants); missing != nil {
+			return fmt.Errorf("no variants called %q", missing)
+		}
+	}
+	return b.table(ctx, matching(variants, o.only))
 }

@@ -10,27 +10,6 @@ var waitVariants = []variant{
 		caught: []string{"quorum.TestWakeCountsNodesFoundFreeAndNodesThatAnnounced"},
 	},
 	{
-		name: "woken by one announcement",
-		rule: "wakes the head if a quorum of nodes may be free",
-		file: "quorum/line.go",
-		old:  `if n >= ln.c.need && news {`, new: `if news {`,
-		caught: []string{"quorum.TestOneAnnouncementWakesNobody"},
-	},
-	{
-		name: "woken by a rollback",
-		rule: "ours do not count it, or the losers of a split vote would wake each other for ever",
-		file: "quorum/line.go",
-		old:  `case e.Payload == script.Free:`, new: `default:`,
-		caught: []string{"quorum.TestRollbackWakesNobody"},
-	},
-	{
-		name: "announcements from before the attempt count",
-		rule: "what was announced before it is sent, it will see for itself",
-		file: "quorum/line.go",
-		old:  `	clear(ln.announced)` + "\n", new: ``,
-		caught: []string{"quorum.TestAnnouncementsFromBeforeTheAttemptWakeNobody"},
-	},
-	{
 		name: "a release during an attempt is forgotten",
 		rule: "those that announced a release since it was sent",
 		file: "quorum/line.go",
