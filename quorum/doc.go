@@ -22,8 +22,8 @@
 // # What is not
 //
 //   - A process can be paused between looking at its lease and acting. Only the resource can catch that, by the token.
-//   - A node that is restarted without its data forgets the locks it had. One at a time is healed by the next renewal;
-//     more than N - quorum of them within a third of the TTL can break exclusion.
+//   - A node that is restarted without its data forgets the locks it had. It does not vote until they have expired (the
+//     restart guard), and is healed by the next renewal.
 //   - Losing all nodes at once loses the locks and the tokens.
 //   - Waiters of one process are served in order. Between processes there is no order.
 //
@@ -33,5 +33,7 @@
 // how its answers are counted, split.go several tries at once, token.go fencing, claim.go and lane.go one holder's
 // requests to the nodes and their order, farewell.go rollback and release, hold.go a lock that is held and its end,
 // renewal.go renewing and healing, release.go what a release waits for, nested.go reentrancy, context.go the lease in a
-// context, line.go who waits and what wakes them, wait.go how long they sleep, force.go force-release.
+// context, line.go who waits and what wakes them, wait.go how long they sleep, force.go force-release,
+// guard.go and settle.go nodes that were restarted and may have forgotten. docs/safety.md argues why it holds, and names the
+// test of each rule.
 package quorum

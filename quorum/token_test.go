@@ -55,6 +55,26 @@ func TestTokensIncreaseWhenCountersAreAheadAndNodesForgetOneByOne(t *testing.T) 
 	})
 }
 
+// One node's counter is ahead. Who is granted there has a token that no other node knows by itself; then the holder dies
+// without a word, and that node with it.
+func TestTokenIsStoredByAQuorumBeforeItIsUsed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
+		if err := cl.nodes[0].Redis().Set(script.FenceKey("stock"), strconv.FormatInt(ahead, 10)); err != nil {
+			t.Fatal(err)
+		}
+		l, cable := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(ttl))
+		cable.Cut(cl.nodes[0])
+		cable.Cut(cl.nodes[1])
+		cl.nodes[0].Kill()
+		time.Sleep(ttl)
+		next := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		if l.Token() <= ahead || next.Token() <= l.Token() {
+			t.Fatalf("token %d after %d, and a counter at %d", next.Token(), l.Token(), ahead)
+		}
+	})
+}
+
 // A node that was missed must not remember too little when it comes back, though no renewal told it: the release does.
 func TestReleaseRaisesTheFenceOfNodesThatWereMissed(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,7 +89,7 @@ func TestKeysExpireOnTheNodesClock(t *testing.T) {
 		node := w.Node(0)
 		node.Skew(2, 0)
 		acquire := script.Acquire{Name: "x", Holder: "me", Count: 1, TTL: time.Second, Proposal: 1, Clamp: time.Second}
-		args := []string{"EVAL", acquire.Script().Source, "2"}
+		args := []string{"EVAL", acquire.Script().Source, strconv.Itoa(len(acquire.Keys()))}
 		args = append(args, acquire.Keys()...)
 		for _, a := range acquire.Args(script.Seal{}) {
 			args = append(args, fmt.Sprint(a))
