@@ -10,7 +10,7 @@ var core = []string{
 	"one look for a rival's quorum", "requests that never expire", "acquire that never expires", "renewal that never expires",
 	"no drift", "restored after the end", "renewal counted late", "release without owner check", "acquire shortens",
 	"renewal shortens", "renewal of what is another's", "raise without owner check", "revoked ignored", "release without the token",
-	"Done only after the key has expired", "restores always count in quarantine", "acquires carry no incarnation",
+	"restores always count in quarantine", "acquires carry no incarnation",
 	"nodes in quarantine grant", "a cluster is new by one look", "decided without a quorum",
 	"a longer TTL is not put on record", "connections are not checked",
 }

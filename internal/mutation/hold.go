@@ -108,13 +108,6 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestFirstLookAfterASuspendShowsTheEnd"},
 	},
 	{
-		name: "Done only after the key has expired",
-		rule: "Done is closed before any node can have expired the key",
-		file: "quorum/hold.go",
-		old:  `h.watch = c.watchdog.Watch(h, h.renewal(), h.end)`, new: `h.watch = c.watchdog.Watch(h, h.renewal(), h.end.Add(h.ttl))`,
-		caught: []string{"quorum.TestLeaseWithALeaseTimeIsNotRenewed"},
-	},
-	{
 		name: "a loss cancels no context",
 		rule: "its context cancelled",
 		file: "quorum/lease.go",
