@@ -39,6 +39,8 @@ type lane struct {
 	voted clock.Instant
 	// last is the node's last word.
 	last Vote
+	// confirmed: by its last answer the node has the holder, whether that counts as a vote or not.
+	confirmed bool
 }
 
 // An errand is one request to one node.
@@ -126,7 +128,7 @@ func (l *lane) send(e *errand) answer {
 func (l *lane) learn(e *errand, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = a.vote
+	l.last, l.confirmed = a.vote, false
 	if a.err != nil {
 		if node.Sent(a.err) {
 			l.present = true
@@ -144,10 +146,11 @@ func (l *lane) learn(e *errand, a answer) {
 		l.c.twice(l.node)
 	case script.Granted, script.Renewed, script.Restored:
 		l.suspect(a.reply)
-		l.present = true
+		l.present, l.confirmed = true, true
 		l.fence = max(l.fence, a.reply.Fence)
 		l.keyEnd = e.begun.Add(e.ttl)
 	case script.Raised:
+		l.confirmed = true
 		l.fence = max(l.fence, a.reply.Fence)
 	case script.Held, script.Absent, script.Released, script.Revoked:
 		// Not there now; but a request that is still on its way may yet arrive.
@@ -216,9 +219,10 @@ func (l *lane) state() (present bool, fence int64) {
 	return l.present, l.fence
 }
 
-// has tells whether the node confirmed the holder and at least this token when it was last asked.
+// has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine
+// that does is not missed, though its vote may not count yet: to ask it again soon would not make it count sooner.
 func (l *lane) has(token int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.present && l.last.Outcome == Granted && l.fence >= token
+	return l.confirmed && l.fence >= token
 }
