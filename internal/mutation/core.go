@@ -11,7 +11,7 @@ var core = []string{
 	"no drift", "restored after the end", "renewal counted late", "release without owner check", "acquire shortens",
 	"renewal shortens", "renewal of what is another's", "raise without owner check", "revoked ignored", "release without the token",
 	"restores always count in quarantine", "acquires carry no incarnation",
-	"nodes in quarantine grant", "a cluster is new by one look", "decided without a quorum",
+	"nodes in quarantine grant", "a cluster is new by one look",
 	"a longer TTL is not put on record", "connections are not checked",
 }
 

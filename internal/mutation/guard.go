@@ -31,13 +31,6 @@ var guardVariants = []variant{
 		caught: []string{"quorum.TestClusterIsNewOnlyIfAllNodesWereNewAtOneMoment"},
 	},
 	{
-		name: "decided without a quorum",
-		rule: "too few to know how long the longest TTL is",
-		file: "quorum/settle.go",
-		old:  `first.answered < g.c.need`, new: `false`,
-		caught: []string{"quorum.TestNothingIsDecidedWithoutAQuorum"},
-	},
-	{
 		name: "a longer TTL is not put on record",
 		rule: "a grant longer than the recorded TTL raises it in the same script",
 		file: "script/acquire.lua",
