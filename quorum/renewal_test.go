@@ -156,6 +156,9 @@ func TestRenewalInFlightDuringASuspendDoesNotCount(t *testing.T) {
 		suspended := &suspendable{Clock: cl.clock}
 		cl.clock = suspended
 		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		if err := l.Renew(t.Context()); err != nil { // the nodes know the script
+			t.Fatal(err)
+		}
 		time.Sleep(time.Second)
 		for _, n := range cl.nodes {
 			n.Delay(50 * time.Millisecond)

@@ -91,9 +91,9 @@ var attemptVariants = []variant{
 		rule: "rolls back on every node granted or unknown",
 		file: "quorum/lane.go",
 		old: `		l.suspect(a.reply)
-		l.present = true`,
+		l.present, l.confirmed = true, true`,
 		new: `		l.suspect(a.reply)
-		l.present = false`,
+		l.present, l.confirmed = false, true`,
 		caught: []string{"quorum.TestNoQuorumWhenTooManyNodesFail"},
 	},
 	{

@@ -12,8 +12,8 @@ var guardVariants = []variant{
 	{
 		name: "acquires carry no incarnation",
 		rule: "acquire and restore carry the incarnation checked at connect",
-		file: "script/acquire.lua",
-		old:  `if record[1] ~= ARGV[2] then`, new: `if false then`,
+		file: "node/run.go",
+		old:  `Incarnation: c.node.incarnation()`, new: `Incarnation: ""`,
 		caught: []string{"quorum.TestFlushedNodeDoesNotMakeASecondQuorum"},
 	},
 	{

@@ -28,7 +28,7 @@ var holdVariants = []variant{
 		rule: "a round counts only if a quorum answers before the old end",
 		file: "quorum/renewal.go",
 		old:  `inTime := h.err == nil && h.c.clock.Now().Before(h.end)`, new: `inTime := h.err == nil`,
-		caught: []string{"quorum.TestRenewalInFlightDuringASuspendDoesNotCount"},
+		caught: []string{"quorum.TestRenewalInFlightDuringASuspendDoesNotCount", "quorum.TestRenewalThatIsAnsweredAfterTheOldEndDoesNotCount"},
 	},
 	{
 		name: "validity of a renewal from its answer",
@@ -69,7 +69,7 @@ var holdVariants = []variant{
 		name: "a node with a lower token is whole",
 		rule: "store a lower token are asked again soon",
 		file: "quorum/lane.go",
-		old:  `return l.present && l.last.Outcome == Granted && l.fence >= token`, new: `return l.present && l.last.Outcome == Granted`,
+		old:  `return l.confirmed && l.fence >= token`, new: `return l.confirmed`,
 		caught: []string{"quorum.TestNodeThatGrantedALowerFenceIsRaisedSoon"},
 	},
 	{
