@@ -39,6 +39,12 @@ type Config struct {
 	// not affected.
 	MaxHold time.Duration
 
+	// GuardTime is the longest TTL that any client of these nodes uses, where some use a longer one than this client: so
+	// long does a node that was restarted and may have forgotten locks not vote. Default TTL. The nodes pass on what they
+	// hear of longer leases, so it matters only if those who know are away just then; longer is safer, and costs nothing
+	// but a longer wait after a restart.
+	GuardTime time.Duration
+
 	// NoRestartGuard lets nodes vote at once after a restart. By default a node that may have forgotten locks does not
 	// vote for as long as the longest TTL in use: without that, a node that is restarted empty can make a second quorum.
 	// All clients of a set of nodes must agree. The guard needs the permission to run INFO.
@@ -64,6 +70,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("redquorum: NodeTimeout %v is under 1ms: no node answers reliably in that time", c.NodeTimeout)
 	case c.DriftFactor != 0 && !(c.DriftFactor > 0 && c.DriftFactor < 1): // NaN too
 		return fmt.Errorf("redquorum: DriftFactor %v is outside (0,1); 0 means %v", c.DriftFactor, DefaultDriftFactor)
+	case c.GuardTime < 0:
+		return fmt.Errorf("redquorum: GuardTime %v is negative: want the longest TTL in use, or 0 for TTL", c.GuardTime)
 	case c.MaxHold < 0:
 		return fmt.Errorf("redquorum: MaxHold %v is negative: want more than 0, or 0 for no limit", c.MaxHold)
 	}

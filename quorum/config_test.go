@@ -39,6 +39,7 @@ func TestInvalidConfigurationIsRefused(t *testing.T) {
 		{"TTL too small for the drift", quorum.Config{DriftFactor: 0.9}, good, []string{"drift", "27"}},
 		{"negative node timeout", quorum.Config{NodeTimeout: -1}, good, []string{"NodeTimeout", "-1ns"}},
 		{"negative MaxHold", quorum.Config{MaxHold: -time.Minute}, good, []string{"MaxHold", "-1m"}},
+		{"negative GuardTime", quorum.Config{GuardTime: -time.Minute}, good, []string{"GuardTime", "-1m"}},
 		{"negative drift", quorum.Config{DriftFactor: -0.1}, good, []string{"DriftFactor", "-0.1", "(0,1)"}},
 		{"drift of one", quorum.Config{DriftFactor: 1}, good, []string{"DriftFactor", "(0,1)"}},
 		{"drift is no number", quorum.Config{DriftFactor: math.NaN()}, good, []string{"DriftFactor", "NaN"}},

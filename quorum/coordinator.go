@@ -101,7 +101,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		ended:    make(chan struct{}),
 	}
 	for _, n := range nodes {
-		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name()})
+		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name(), pace: pace{drift: c.drift, factor: cfg.DriftFactor}})
 	}
 	c.guardNodes()
 	return c, nil

@@ -24,6 +24,10 @@ var (
 	// ErrQuarantined is the vote of a node that was restarted and may have forgotten locks. It counts again when
 	// everything that it may have forgotten has expired: see Config.NoRestartGuard.
 	ErrQuarantined = errors.New("redquorum: the node was restarted and does not vote yet")
+	// ErrClock is the vote of a node whose clock ran off from ours by more than the drift (see Config.DriftFactor): it
+	// was set, or one of the two runs too fast or too slow. It counts again when every lease that this may concern is
+	// over. If it is the vote of most nodes, this machine's clock is the likelier culprit.
+	ErrClock = errors.New("redquorum: the node's clock ran off")
 	// ErrSameServer is two addresses that lead to one server. There, a quorum of addresses is no quorum of machines,
 	// and every acquire fails until the configuration is mended.
 	ErrSameServer = errors.New("redquorum: two of the addresses are one server")

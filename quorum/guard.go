@@ -49,7 +49,7 @@ type decision struct {
 // guardNodes turns the guard on, on every node.
 func (c *Coordinator) guardNodes() {
 	g := &c.guard
-	g.c, g.longest, g.told = c, c.cfg.TTL, map[string]bool{}
+	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]bool{}
 	g.runs, g.resting = make([]string, len(c.nodes)), make([]time.Duration, len(c.nodes))
 	if c.cfg.NoRestartGuard {
 		return
@@ -76,6 +76,9 @@ func (g *guard) uses(ttl time.Duration) {
 // checked takes in what a check of node i found. It is called before any request goes out on the connection.
 func (g *guard) checked(i int, r script.Record) {
 	n := g.c.nodes[i]
+	if r.Standing == script.StandingUnsettled || r.Quarantine > 0 {
+		n.pace.forgot(r.Incarnation)
+	}
 
 	g.mu.Lock()
 	g.longest = max(g.longest, r.TTL)

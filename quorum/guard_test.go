@@ -141,6 +141,24 @@ func TestQuarantineLastsAsLongAsTheLongestTTLInUse(t *testing.T) {
 	})
 }
 
+// The holder of a long lease cannot be reached, nor can the only node that knows of it and has not forgotten. Nobody can
+// tell how long a quarantine has to be, except whoever was told before.
+func TestGuardTimeIsAtLeastWhatWasConfigured(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l, cable := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(10*time.Minute))
+		cable.Cut(cl.nodes[0])
+		cable.Cut(cl.nodes[1])
+		cl.nodes[0].Kill()
+		cl.nodes[1].Restart()
+		for l.Err() == nil {
+			stillOne(t, cl.client(quorum.Config{GuardTime: 10 * time.Minute}), l)
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(ttl)
+		mustRelease(t, mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock"))
+	})
+}
+
 // A second restart in quarantine begins it anew, and nothing ends it early.
 func TestQuarantineIsNeverShortened(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {

@@ -118,6 +118,7 @@ func (l *lane) send(e *errand) answer {
 	switch {
 	case err == nil:
 		l.node.answered(back.Sub(now))
+		l.c.watch(l.node, reply.Now, now, back)
 	case errors.Is(err, node.ErrTimeout):
 		l.node.silent.Store(true)
 	}
@@ -179,7 +180,8 @@ func (l *lane) recognise(e *errand, a answer) answer {
 	return a
 }
 
-// weigh decides whether a grant counts as a vote. That of a node in quarantine does only while the node's last vote for
+// weigh decides whether a grant counts as a vote. That of a node whose clock runs off does not: nobody knows when its keys
+// end. That of a node in quarantine does only while the node's last vote for
 // this holder has not run out: so long it cannot have voted for anybody else, and forgotten it. If restores always
 // counted, a lease that never had this node would get its vote while another, that had, was forgotten.
 func (l *lane) weigh(e *errand, a answer) answer {
@@ -190,6 +192,10 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if left := l.node.pace.off(l.c.clock.Now()); left > 0 {
+		a.vote.Outcome, a.vote.Err = Failed, ranOff(left)
+		return a
+	}
 	if a.reply.Quarantine > 0 && !l.c.clock.Now().Before(l.voted) {
 		a.vote.Outcome, a.vote.Err = Failed, quarantined(a.reply.Quarantine)
 		return a
@@ -200,16 +206,20 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	return a
 }
 
-// suspect reports a key that had less time left than we had told the node. It is called with l.mu held.
+// suspect reports a key that had less time left than we had told the node. That it has more shows nothing: a renewal may
+// have worked whose answer was lost. It is called with l.mu held.
 func (l *lane) suspect(renewed script.Reply) {
 	if renewed.Status != script.Renewed || renewed.TTL < 0 || l.keyEnd.IsZero() {
 		return
 	}
-	due := l.keyEnd.Sub(l.c.clock.Now())
-	if slack := l.c.drift(due) + l.c.cfg.NodeTimeout; renewed.TTL < due-slack {
-		l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
-			"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
+	now := l.c.clock.Now()
+	due := l.keyEnd.Sub(now)
+	slack := l.c.drift(due) + l.c.cfg.NodeTimeout
+	if renewed.TTL >= due-slack || l.node.pace.off(now) > 0 {
+		return // or the node's clock is to blame, and was reported: see pace.go
 	}
+	l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
+		"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
 }
 
 // state tells whether the holder may be present on the node, and what token the node is known to store.

@@ -227,7 +227,7 @@ func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recor
 		nodes = append(nodes, n)
 	}
 	c, err := quorum.New(nodes, quorum.Config{
-		TTL: r.ttl, NodeTimeout: r.nodeTimeout, MaxHold: r.maxHold, Clock: client.Clock(), Logger: slog.New(slog.DiscardHandler),
+		TTL: r.ttl, NodeTimeout: r.nodeTimeout, MaxHold: r.maxHold, Clock: client.Clock(), Logger: slog.New(suspicions{r}),
 	})
 	if err != nil {
 		t.Fatal(err)

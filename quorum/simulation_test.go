@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,7 @@ type run struct {
 	counts  simulation.Counts
 	left    []string        // keys that should not be there
 	copied  map[string]bool // holders that the copy of a request has put on a node
+	accused atomic.Int64    // how often a client found that a clock ran off
 	err     error
 }
 
@@ -160,6 +162,9 @@ func (r *run) check() error {
 	if r.exclusion {
 		errs = append(errs, history.Exclusion(h), history.Linear(h, 10*time.Second))
 	}
+	if n := r.accused.Load(); n > 0 && !r.set {
+		errs = append(errs, fmt.Errorf("clocks that ran within their bounds were found to run off %d times", n))
+	}
 	if len(r.left) > 0 {
 		errs = append(errs, fmt.Errorf("left on the nodes: %s", strings.Join(r.left, ", ")))
 	}
@@ -175,6 +180,7 @@ type seen struct {
 	simulation.Counts
 	runs, failed, broken                                              int
 	asked, granted, refused, unknown, lost, rolledBack, writes, stale int
+	accused                                                           int
 }
 
 func (s *seen) add(r *run) {
@@ -186,6 +192,7 @@ func (s *seen) add(r *run) {
 		s.broken++
 	}
 	s.Add(r.counts)
+	s.accused += int(r.accused.Load())
 	released, won := map[int]bool{}, map[string]bool{}
 	for _, e := range r.history {
 		switch e.Kind {
@@ -232,8 +239,8 @@ func (s *seen) String() string {
 		s.line(), s.refused, s.unknown, s.writes, s.stale)
 	fmt.Fprintf(&b, "requests %d: lost %d, replies lost %d, twice %d, after their connection was closed %d, reset %d; dials %d, refused %d\n",
 		s.Requests, s.LostRequests, s.LostReplies, s.Twice, s.Late, s.Resets, s.Dials, s.RefusedDials)
-	fmt.Fprintf(&b, "nodes stopped %d, clients paused %d, partitions %d, clocks set %d\n",
-		s.Pauses, s.ClientPauses, s.Partitions, s.Jumps)
+	fmt.Fprintf(&b, "nodes stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d\n",
+		s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused)
 	var what []string
 	for status := range s.Scripts {
 		what = append(what, status)
@@ -253,7 +260,7 @@ func (s *seen) idle(t *testing.T) {
 		"a node that lost its data": s.DataLosses, "a request after its connection was closed": s.Late,
 		"an acquire that arrived too late": s.Scripts["acquire expired"], "a renewal that arrived too late": s.Scripts["renew expired"],
 		"a lock that was restored": s.Scripts["renew restored"], "a token that was raised": s.Scripts["raise raised"],
-		"a request that was executed twice": s.Twice,
+		"a request that was executed twice": s.Twice, "a clock that was found to run off": s.accused,
 	} {
 		if n == 0 {
 			t.Errorf("in %d schedules there was not once %s", s.runs, what)

@@ -19,7 +19,11 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 			ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 			defer cancel()
 			reply, err := n.Run(ctx, req, until)
-			b.put(i, judge(n.name, reply, err, c.clock.Now().Sub(begun)))
+			back := c.clock.Now()
+			if err == nil {
+				c.watch(n, reply.Now, begun, back)
+			}
+			b.put(i, judge(n.name, reply, err, back.Sub(begun)))
 			return nil
 		})
 	}

@@ -7,13 +7,15 @@ import (
 	"github.com/redquorum/redquorum/node"
 )
 
-// A voter is a node of a coordinator, with what is known of how fast it answers.
+// A voter is a node of a coordinator, with what is known of how fast it answers and how its clock runs.
 type voter struct {
 	*node.Node
 	name string
 
 	typical atomic.Int64 // how long answers take, smoothed, in nanoseconds; 0 if none ever came
 	silent  atomic.Bool  // the last request was not answered
+
+	pace pace
 }
 
 // answered takes in how long an answer took.

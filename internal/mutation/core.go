@@ -12,7 +12,7 @@ var core = []string{
 	"renewal shortens", "renewal of what is another's", "raise without owner check", "revoked ignored", "release without the token",
 	"restores always count in quarantine", "acquires carry no incarnation",
 	"nodes in quarantine grant", "a cluster is new by one look",
-	"a longer TTL is not put on record", "connections are not checked",
+	"a longer TTL is not put on record", "connections are not checked", "a node whose clock ran off votes",
 }
 
 // theCore are the variants of the core; a name that is no variant's is an error of the table.

@@ -44,4 +44,11 @@ var guardVariants = []variant{
 		old:  `if n.guard.on {`, new: `if false {`,
 		caught: []string{"node.TestFirstScriptOfEveryConnectionComesAfterACheck"},
 	},
+	{
+		name: "the configured guard time is ignored",
+		rule: "Config.GuardTime is the longest TTL that any client of these nodes uses",
+		file: "quorum/guard.go",
+		old:  `max(c.cfg.TTL, c.cfg.GuardTime)`, new: `c.cfg.TTL`,
+		caught: []string{"quorum.TestGuardTimeIsAtLeastWhatWasConfigured"},
+	},
 }

@@ -23,7 +23,7 @@ type variant struct {
 
 // table is every variant that CI breaks the protocol with.
 func table() []variant {
-	return slices.Concat(attemptVariants, holdVariants, waitVariants, luaVariants, groundVariants, guardVariants)
+	return slices.Concat(attemptVariants, holdVariants, waitVariants, luaVariants, groundVariants, guardVariants, clockVariants)
 }
 
 // apply returns the file's text with the edit made.

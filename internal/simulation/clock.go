@@ -13,6 +13,7 @@ type timeline struct {
 	rate  float64
 	at    time.Duration // true time of the anchor
 	reads time.Duration // what the clock read then
+	sound float64       // the rate before a fault changed it; 0 if none has
 }
 
 // reading is what the clock shows at a true time.
@@ -29,6 +30,22 @@ func (l *timeline) jump(now, by time.Duration) {
 func (l *timeline) turn(now time.Duration, rate float64) {
 	l.jump(now, 0)
 	l.rate = rate
+}
+
+// spoil makes the clock run wrong, until mend.
+func (l *timeline) spoil(now time.Duration, rate float64) {
+	if l.sound == 0 {
+		l.sound = l.rate
+	}
+	l.turn(now, rate)
+}
+
+// mend ends spoil. What the clock shows by then it goes on from.
+func (l *timeline) mend(now time.Duration) {
+	if l.sound != 0 {
+		l.turn(now, l.sound)
+		l.sound = 0
+	}
 }
 
 // until is how much true time passes before the clock has gone on by d.

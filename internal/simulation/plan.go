@@ -73,13 +73,14 @@ func (w *World) Run(p Plan) {
 }
 
 // Heal ends everything that is wrong, for good: the network is fair, every node runs, and nothing else of the plan
-// happens. Clocks stay as they are.
+// happens. Clocks run right again, from what they show.
 func (w *World) Heal(latency time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.healed = true
 	for _, c := range w.clients {
 		c.paused = min(c.paused, w.now())
+		c.clock.change(c.clock.line.mend)
 		for _, r := range c.routes {
 			*r = route{weather: Fair(latency)}
 		}
@@ -89,6 +90,7 @@ func (w *World) Heal(latency time.Duration) {
 			n.boot(n.data)
 		}
 		n.paused = 0
+		n.line.mend(w.now())
 		n.resume(diceFor(w.seed, 'h', uint64(i)))
 	}
 	if w.OnFault != nil {
@@ -280,14 +282,14 @@ func (g *planner) jump(at time.Duration) {
 	case 2:
 		g.add(at, fmt.Sprintf("the clock of node %c runs at %.3f", 'a'+node, rate), func(w *World, _ *dice) {
 			w.count.Jumps++
-			w.nodes[node].line.turn(w.now(), rate)
+			w.nodes[node].line.spoil(w.now(), rate)
 		})
 	default:
 		ahead := by.Abs()
 		g.add(at, fmt.Sprintf("the clocks of client %d jump by %v, and run at %.3f", client, ahead, rate), func(w *World, _ *dice) {
 			w.count.Jumps++
 			c := w.clients[client].clock
-			c.change(func(now time.Duration) { c.line.jump(now, ahead); c.line.turn(now, rate); c.wall += by })
+			c.change(func(now time.Duration) { c.line.jump(now, ahead); c.line.spoil(now, rate); c.wall += by })
 		})
 	}
 }

@@ -1,0 +1,149 @@
+package quorum
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+)
+
+// Clocks that run off.
+//
+// A lease ends before its keys because two clocks run apart by less than the drift (clock.Drift) of the time that passes.
+// Every answer carries what the node's clock showed, at some moment between question and answer; two such readings show
+// how far the clocks ran apart in between, at least. Where that is more than the drift, the node's clock was set, or
+// runs too fast or too slow (or ours does: nobody can tell which), and its keys end at another moment than whoever holds
+// them believes. So the node is reported, and its votes do not count for a while.
+//
+// For how long: a clock that ran off by d harms the leases whose drift is less than d. Those have a TTL below
+// d/DriftFactor, so when that time has passed they are all over, as every lease is after the guard time.
+//
+// What is not seen: a node that nobody asked between two faults of its clock that make up for each other; and a jump
+// that the drift of the time between the two readings hides. A client that has not talked to a node before a jump cannot
+// know of it. Tokens depend on no clock.
+
+// A pace compares a node's clock with ours. What it knows of is how far the one is ahead of the other: at most ceiling,
+// at least floor, each as of the reading that tells it best.
+type pace struct {
+	drift  func(time.Duration) time.Duration // how far clocks may run apart in a time
+	factor float64                           // the part of it that grows with time
+
+	mu          sync.Mutex
+	known       bool
+	floor       bound
+	ceiling     bound
+	since       clock.Instant // what was asked before tells of a clock that has been set since
+	until       clock.Instant // the node's votes do not count before
+	incarnation string        // of the node's memory, if it has forgotten
+}
+
+// A bound is how many microseconds the node's clock was ahead of ours, at most or at least, at an instant.
+type bound struct {
+	ahead int64
+	at    clock.Instant
+}
+
+// read takes in that the node's clock showed a time, in microseconds, at some moment between asked and answered. It
+// returns by how much it ran off since an earlier reading, and how long ago that was; 0 if it need not have. A
+// positive one ran ahead. No lease is longer than guard.
+func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Duration) (off, within time.Duration) {
+	// The node read its clock when it was asked, or when we were answered, or in between. Where that leaves room, the
+	// node is right: each bound comes with the moment for which it is true.
+	shown = max(-maddest, min(shown, maddest))
+	least, most := bound{shown - answered.Micros(), answered}, bound{shown - asked.Micros(), asked}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked.Before(p.since) {
+		return 0, 0
+	}
+	if !p.known {
+		p.known, p.floor, p.ceiling = true, least, most
+		return 0, 0
+	}
+	if ahead := micros(least.ahead - p.ceiling.ahead); ahead > p.drift(apart(answered, p.ceiling.at)) {
+		off, within = ahead, apart(answered, p.ceiling.at)
+	}
+	if behind := micros(p.floor.ahead - most.ahead); behind > p.drift(apart(asked, p.floor.at)) {
+		off, within = -behind, apart(asked, p.floor.at)
+	}
+	if off == 0 {
+		// Of two readings the one counts that tells more now, after what they lose with time.
+		if p.worth(most, p.ceiling, 1) {
+			p.ceiling = most
+		}
+		if p.worth(least, p.floor, -1) {
+			p.floor = least
+		}
+		return 0, 0
+	}
+	p.since, p.floor, p.ceiling = answered, least, most
+	harms := min(guard, time.Duration(min(float64(guard), float64(off.Abs())/p.factor)))
+	if till := answered.Add(harms); till.After(p.until) {
+		p.until = till
+	}
+	return off, within
+}
+
+// worth tells whether a new bound is the tighter one, when the clocks have run apart since the older of the two as far
+// as they may. An upper bound has the sign 1, a lower one -1.
+func (p *pace) worth(fresh, old bound, sign int64) bool {
+	lost := int64(p.factor * float64(fresh.at.Sub(old.at).Microseconds())) // negative if the fresh one is the older
+	return sign*fresh.ahead <= sign*old.ahead+lost
+}
+
+// off tells how long the node's votes do not count yet; 0 if they do.
+func (p *pace) off(now clock.Instant) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(0, p.until.Sub(now))
+}
+
+// forgot takes in that the node has lost its memory, and may be another machine with another clock. Its votes do not
+// count anyway, until nothing matters that it granted before.
+func (p *pace) forgot(incarnation string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.incarnation != incarnation {
+		p.incarnation, p.known, p.until = incarnation, false, clock.Instant{}
+	}
+}
+
+// maddest is the latest time, in microseconds, that is worth comparing: 36,000 years. What a node shows is not ours to
+// trust, and nothing shall wrap round.
+const maddest = 1 << 60
+
+// micros is a number of microseconds as a duration, or the longest one.
+func micros(n int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Microsecond)
+	return time.Duration(max(-most, min(n, most))) * time.Microsecond
+}
+
+// apart is the time between two instants.
+func apart(a, b clock.Instant) time.Duration { return a.Sub(b).Abs() }
+
+// watch compares a node's clock with ours, and reports one that runs off.
+func (c *Coordinator) watch(v *voter, shown int64, asked, answered clock.Instant) {
+	before := v.pace.off(answered)
+	off, within := v.pace.read(shown, asked, answered, c.guard.ttl())
+	if off == 0 || before > 0 {
+		return // it is all right, or known
+	}
+	c.log.Warn("a node's clock ran off from ours by more than the drift: its votes do not count for a while",
+		"node", v.name, "ahead", off, "within", within, "drift", c.drift(within), "for", v.pace.off(answered))
+	wrong := 0
+	for _, n := range c.nodes {
+		if n.pace.off(answered) > 0 {
+			wrong++
+		}
+	}
+	if wrong == len(c.nodes)-c.need+1 {
+		c.log.Warn("the clocks of so many nodes ran off that no quorum is left: more likely it was this machine's clock",
+			"nodes", wrong)
+	}
+}
+
+// ranOff is the error of a vote that does not count for another while.
+func ranOff(left time.Duration) error { return fmt.Errorf("%w, for %v", ErrClock, left) }

@@ -1,0 +1,146 @@
+package quorum
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redquorum/redquorum/clock"
+)
+
+// The arithmetic of pace.go, for any readings.
+
+const (
+	paceFactor = 0.01
+	paceGuard  = 30 * time.Second
+)
+
+func newPace() *pace {
+	drift := func(d time.Duration) time.Duration { return clock.Drift(d, paceFactor, 0) }
+	return &pace{drift: drift, factor: paceFactor}
+}
+
+// A run is a node's clock, seen through answers that take their time.
+type pacedRun struct {
+	t     *rapid.T
+	now   clock.Instant
+	shows time.Duration
+	rate  float64 // how much faster the node's clock runs than ours
+}
+
+func newPacedRun(t *rapid.T) *pacedRun {
+	start := clock.NewPortable().Now()
+	return &pacedRun{t: t, now: start, shows: time.Duration(rapid.Int64Range(0, 1<<60).Draw(t, "shows"))}
+}
+
+func (r *pacedRun) pass(d time.Duration) {
+	r.now = r.now.Add(d)
+	r.shows += d + time.Duration(r.rate*float64(d))
+}
+
+// ask reads the node's clock: the request and the answer take a while each.
+func (r *pacedRun) ask(p *pace) (off, within time.Duration) {
+	asked := r.now
+	r.pass(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(r.t, "there")))
+	shown := r.shows.Microseconds()
+	r.pass(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(r.t, "back")))
+	return p.read(shown, asked, r.now, paceGuard)
+}
+
+func TestClocksWithinTheDriftAreNotBlamed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, r := newPace(), newPacedRun(t)
+		for range rapid.IntRange(2, 40).Draw(t, "readings") {
+			r.rate = rapid.Float64Range(-paceFactor, paceFactor).Draw(t, "rate")
+			r.pass(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
+			if off, within := r.ask(p); off != 0 || p.off(r.now) != 0 {
+				t.Fatalf("blamed for %v within %v", off, within)
+			}
+		}
+	})
+}
+
+// What the drift since any reading cannot explain, nor the time that the answers took, is found; and votes do not count
+// until the leases that it may concern are over.
+func TestJumpThatTheDriftCannotExplainIsFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, r := newPace(), newPacedRun(t)
+		for range rapid.IntRange(1, 10).Draw(t, "readings") {
+			r.rate = rapid.Float64Range(-paceFactor, paceFactor).Draw(t, "rate")
+			r.pass(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
+			r.ask(p)
+		}
+		idle := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "idle"))
+		r.pass(idle)
+		// Besides the drift since the last reading: that may be two seconds off, as may the next; the rate may be used up
+		// in the other direction.
+		least := 2*clock.Drift(idle+4*time.Second, paceFactor, 0) + 4*time.Second
+		jump := least + time.Duration(rapid.Int64Range(1000, int64(time.Hour)).Draw(t, "jump"))
+		if rapid.Bool().Draw(t, "back") {
+			jump = -jump
+		}
+		r.shows += jump
+		off, _ := r.ask(p)
+		if off == 0 || (off > 0) != (jump > 0) || off.Abs() > jump.Abs()+least {
+			t.Fatalf("a jump by %v was found to be %v", jump, off)
+		}
+		if got := p.off(r.now); got != paceGuard { // four seconds are more than the drift of any lease
+			t.Fatalf("votes do not count for %v, want %v", got, paceGuard)
+		}
+		r.rate = 0
+		r.pass(paceGuard)
+		if off, within := r.ask(p); off != 0 || p.off(r.now) != 0 {
+			t.Fatalf("still blamed for %v within %v, for %v", off, within, p.off(r.now))
+		}
+	})
+}
+
+// An old reading that was a better one than all since hides no jump: what it tells has grown old.
+func TestOldReadingHidesNoJump(t *testing.T) {
+	for _, jump := range []time.Duration{time.Second, -time.Second} {
+		p := newPace()
+		start := clock.NewPortable().Now()
+		p.read(0, start, start, paceGuard) // took no time at all
+		read := func(after, ahead time.Duration) (off, within time.Duration) {
+			asked := start.Add(after)
+			return p.read((after + 5*time.Millisecond + ahead).Microseconds(), asked, asked.Add(10*time.Millisecond), paceGuard)
+		}
+		for d := 10 * time.Second; d < time.Hour; d += 10 * time.Second {
+			if off, _ := read(d, 0); off != 0 {
+				t.Fatalf("blamed for %v after %v", off, d)
+			}
+		}
+		if off, within := read(time.Hour, jump); (off-jump).Abs() > 100*time.Millisecond || within > 20*time.Second {
+			t.Errorf("a jump by %v after 10s was found to be %v after %v", jump, off, within)
+		}
+	}
+}
+
+// Answers overtake each other: what was asked before the clock was set tells nothing about it now.
+func TestAnswerFromBeforeTheJumpIsNotASecondOne(t *testing.T) {
+	p := newPace()
+	start := clock.NewPortable().Now()
+	at := start.Add
+	const ms = time.Millisecond
+	p.read(0, at(0), at(ms), paceGuard)
+	if off, _ := p.read((500 * ms).Microseconds(), at(100*ms), at(101*ms), paceGuard); off < 399*ms || off > 401*ms {
+		t.Fatalf("a jump by 400ms was found to be %v", off)
+	}
+	if off, _ := p.read((50 * ms).Microseconds(), at(50*ms), at(105*ms), paceGuard); off != 0 {
+		t.Errorf("a late answer was taken for a jump back by %v", off)
+	}
+}
+
+func TestNumbersOfAMadClockDoNotWrapRound(t *testing.T) {
+	p := newPace()
+	start := clock.NewPortable().Now()
+	p.read(0, start, start, paceGuard)
+	for i, shown := range []int64{math.MaxInt64, math.MinInt64, math.MaxInt64} {
+		at := start.Add(time.Duration(i+1) * time.Second)
+		if off, _ := p.read(shown, at, at, paceGuard); (off > 0) != (shown > 0) || off == 0 {
+			t.Errorf("a clock that went to %d ran off by %v", shown, off)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package quorum_test
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redquorum/internal/simulation"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// clocks is a cluster of three whose clocks a test can set, and two clients.
+type clocks struct {
+	*simulation.World
+	t   *testing.T
+	log *journal
+}
+
+// withClocks runs a test over a cluster in use.
+func withClocks(t *testing.T, test func(t *testing.T, w *clocks)) {
+	t.Helper()
+	inOneThread(func() {
+		synctest.Test(t, func(t *testing.T) {
+			w := &clocks{simulation.New(1, 3, 2, simulation.Weather{Latency: time.Millisecond}), t, &journal{}}
+			if err := w.open(0).Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			test(t, w)
+		})
+	})
+}
+
+// open opens a client's coordinator.
+func (w *clocks) open(client int) *quorum.Coordinator {
+	w.t.Helper()
+	cl := w.Client(client)
+	var nodes []*node.Node
+	for i := range 3 {
+		n, err := node.New(&redis.Options{Addr: w.Node(i).Name(), Dialer: cl.Dialer(i)}, node.WithClock(cl.Clock()))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	c, err := quorum.New(nodes, quorum.Config{TTL: ttl, Clock: cl.Clock(), Logger: slog.New(slog.NewTextHandler(w.log, nil))})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// cut takes the way to a node from a client, mend gives it back.
+func (w *clocks) cut(client, node int) { w.Path(client, node, simulation.Weather{LoseAsk: 1}) }
+func (w *clocks) mend(client, node int) {
+	w.Path(client, node, simulation.Weather{Latency: time.Millisecond})
+}
+
+// The holder has nodes 0 and 1. The clock of node 1 is set forward, so its key is gone too early, and a contender is
+// granted nodes 1 and 2.
+func TestNodeWhoseClockIsSetDoesNotMakeASecondQuorum(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		other := w.open(1)
+		if err := other.Ping(t.Context()); err != nil { // it has seen the clocks before
+			t.Fatal(err)
+		}
+		w.cut(0, 2)
+		w.cut(1, 0)
+		l := mustAcquire(t, w.open(0), t.Context(), "stock", quorum.WithLeaseTime(ttl))
+		w.Node(1).Skew(1, ttl+time.Second)
+
+		_, err := other.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrClock)
+		wantIs(t, err, quorum.ErrNoQuorum)
+		if got := w.log.String(); !contains(got, "clock ran off", "node=b.sim:6379", "ahead=30.99", "for=30s") {
+			t.Errorf("the log does not tell what happened:\n%s", got)
+		}
+		for l.Err() == nil {
+			stillOne(t, other, l)
+			time.Sleep(ttl / 50)
+		}
+		// A guard time after the jump the node votes again.
+		time.Sleep(2 * time.Second)
+		mustRelease(t, mustAcquire(t, other, t.Context(), "stock"))
+	})
+}
+
+// The clock runs twice as fast, and so the lease's keys end when half of it is left.
+func TestNodeWhoseClockRunsTooFastDoesNotVote(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		c := w.open(0)
+		w.cut(0, 2)
+		l := mustAcquire(t, c, t.Context(), "stock") // watched, every 10 s
+		w.Node(1).Skew(2, 0)
+		time.Sleep(11 * time.Second)
+		wantIs(t, l.Renew(t.Context()), quorum.ErrClock)
+		<-l.Done()
+		wantIs(t, l.Err(), quorum.ErrLost)
+		// As long as it does, nothing is granted there.
+		for range 100 {
+			_, err := c.TryAcquire(t.Context(), "other")
+			wantIs(t, err, quorum.ErrClock)
+			time.Sleep(time.Second)
+		}
+		w.mend(0, 2)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "other")) // a quorum without it
+		w.cut(0, 2)
+		w.Node(1).Skew(1, 0)
+		_, _ = c.TryAcquire(t.Context(), "other")
+		time.Sleep(2 * ttl)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "other"))
+	})
+}
+
+// A clock that is set by little concerns short leases only, and they are over soon.
+func TestSmallJumpCostsAVoteForAShortTime(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		c := w.open(0)
+		w.cut(0, 2)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		w.Node(1).Skew(1, 50*time.Millisecond) // no more than the drift of 5 s
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrClock)
+		time.Sleep(5100 * time.Millisecond)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+	})
+}
+
+// It is the same whether a node's clock is ahead or behind: nobody knows when its keys end.
+func TestClockThatIsSetBackIsReported(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		c := w.open(0)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		w.Node(1).Skew(1, -time.Hour)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock")) // the others are a quorum
+		time.Sleep(time.Second)
+		if got := w.log.String(); !contains(got, "clock ran off", "node=b.sim:6379", "ahead=-59m59.9") && !contains(got, "ahead=-1h0m0") {
+			t.Errorf("the log does not tell what happened:\n%s", got)
+		}
+	})
+}
+
+// A machine whose clock stands still while it is moved to another host sees all nodes run ahead. Its leases have ended
+// before it thinks so; at least it renews none of them, and takes no other.
+func TestOwnClockThatStoodStillEndsTheLease(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		c := w.open(0)
+		l := mustAcquire(t, c, t.Context(), "stock")
+		w.Client(0).Skew(0.000001, 0)
+		time.Sleep(time.Minute)
+		w.Client(0).Skew(1, 0)
+		_, err := c.TryAcquire(t.Context(), "other")
+		wantIs(t, err, quorum.ErrClock)
+		if got := w.log.String(); !contains(got, "more likely it was this machine's clock") {
+			t.Errorf("the log does not tell what happened:\n%s", got)
+		}
+		wantIs(t, l.Renew(t.Context()), quorum.ErrClock)
+		<-l.Done()
+		wantIs(t, l.Err(), quorum.ErrLost)
+	})
+}
+
+// Another machine takes over a node's address: its clock shows something else, and it has forgotten everything. That it
+// is in quarantine is enough; its clock is not to blame.
+func TestReplacedNodeIsNotBlamedForItsClock(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		cl.nodes[1].Restart()
+		server := cl.nodes[1].Redis()
+		server.SetTime(time.Now().Add(time.Hour))
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		time.Sleep(time.Second)
+		if got := cl.log.String(); contains(got, "ran off") || !contains(got, "a node was restarted") {
+			t.Errorf("the log tells something else:\n%s", got)
+		}
+	})
+}
