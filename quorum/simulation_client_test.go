@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/internal/history"
-	"github.com/redquorum/redquorum/internal/simulation"
 	"github.com/redquorum/redquorum/quorum"
 )
 
 // resource is what the locks protect: it remembers the highest token and refuses writes with a lower one.
 type resource struct {
-	w   *simulation.World
+	now func() time.Duration
 	log *history.Recorder
 
 	mu   sync.Mutex
@@ -31,20 +30,25 @@ func (r *resource) write(client string, op int, l *quorum.Lease) {
 		r.last[l.Name()] = l.Token()
 	}
 	r.log.Record(history.Event{
-		At: r.w.Now(), Kind: history.Wrote, Op: op, Client: client, Name: l.Name(), Token: l.Token(), OK: ok,
+		At: r.now(), Kind: history.Wrote, Op: op, Client: client, Name: l.Name(), Token: l.Token(), OK: ok,
 	})
 }
 
-// process is one client of a run.
+// process is one client of a run, be it in a simulated world or over real servers.
 type process struct {
-	*run
-	id     int
-	c      *quorum.Coordinator
-	client *simulation.Client
-	w      *simulation.World
-	log    *history.Recorder
-	res    *resource
-	dead   atomic.Bool
+	*schedule
+	id   int
+	c    *quorum.Coordinator
+	log  *history.Recorder
+	res  *resource
+	dead atomic.Bool
+
+	// What is different from world to world.
+	now     func() time.Duration              // since the start of the run
+	done    func() bool                       // tells whether the run comes to its end
+	outlive func(*quorum.Lease) time.Duration // waits for the end of a lease, and returns when it was
+	vanish  func()                            // lets nothing of it get out any more; nil: it does not die
+	leases  sync.WaitGroup                    // whose end is not recorded yet
 }
 
 func (p *process) name() string { return strconv.Itoa(p.id) }
@@ -53,7 +57,7 @@ func (p *process) name() string { return strconv.Itoa(p.id) }
 func (p *process) holder() string { return "client" + p.name() }
 
 // over tells whether it is time to come to an end.
-func (p *process) over() bool { return p.dead.Load() || p.w.Now() >= p.length }
+func (p *process) over() bool { return p.dead.Load() || p.done() }
 
 // caller is one goroutine of a process, with draws of its own.
 type caller struct {
@@ -98,7 +102,7 @@ func (w *caller) once(name string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	op := w.log.Ask(w.w.Now(), w.name(), name, how, patient)
+	op := w.log.Ask(w.now(), w.name(), name, how, patient)
 	var l *quorum.Lease
 	var err error
 	switch how {
@@ -108,9 +112,9 @@ func (w *caller) once(name string) {
 		began := false
 		err = w.c.Do(ctx, name, func(ctx context.Context) error {
 			began = true
-			l := quorum.LeaseFrom(ctx)
-			w.granted(op, l)
-			w.hold(ctx, op, l)
+			if l := quorum.LeaseFrom(ctx); w.granted(op, l) {
+				w.hold(ctx, op, l)
+			}
 			return nil
 		}, opts...)
 		if began {
@@ -123,13 +127,14 @@ func (w *caller) once(name string) {
 		w.failed(op, err)
 		return
 	}
-	w.granted(op, l)
-	w.hold(l.Context(context.Background()), op, l)
-	w.end(op, l)
+	if w.granted(op, l) {
+		w.hold(l.Context(context.Background()), op, l)
+		w.end(op, l)
+	}
 }
 
 // forever is how long a patient client waits: only in a test that has failed does it come to that.
-func (p *process) forever() time.Duration { return max(0, p.length-p.w.Now()) + 2*p.patience() }
+func (p *process) forever() time.Duration { return max(0, p.length-p.now()) + 2*p.patience() }
 
 // last takes a lock when everything is well, which must succeed.
 func (p *process) last(name string) {
@@ -138,15 +143,16 @@ func (p *process) last(name string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.forever())
 	defer cancel()
-	op := p.log.Ask(p.w.Now(), p.name(), name, "acquire", true)
+	op := p.log.Ask(p.now(), p.name(), name, "acquire", true)
 	l, err := p.c.Acquire(ctx, name)
 	if err != nil {
 		p.failed(op, err)
 		return
 	}
-	p.granted(op, l)
-	p.res.write(p.name(), op, l)
-	p.release(op, l)
+	if p.granted(op, l) {
+		p.res.write(p.name(), op, l)
+		p.release(op, l)
+	}
 }
 
 func (p *process) failed(op int, err error) {
@@ -154,31 +160,50 @@ func (p *process) failed(op int, err error) {
 	if errors.Is(err, quorum.ErrNotAcquired) {
 		kind = history.Refused
 	}
-	p.log.Record(history.Event{At: p.w.Now(), Kind: kind, Op: op, Detail: err.Error()})
+	p.log.Record(history.Event{At: p.now(), Kind: kind, Op: op, Detail: err.Error()})
 }
 
-// granted records a grant, and its end when that comes.
-func (p *process) granted(op int, l *quorum.Lease) {
+// granted records a grant, and its end when that comes. It returns false for a lease that ended before anybody could
+// believe in it: where time goes on by itself that may be.
+//
+// Here and below the time is read before the lease is looked at: so it was alive at that time, however long the look took.
+func (p *process) granted(op int, l *quorum.Lease) bool {
+	at := p.now()
+	if err := l.Err(); err != nil {
+		p.failed(op, err)
+		return false
+	}
 	p.log.Record(history.Event{
-		At: p.w.Now(), Kind: history.Granted, Op: op, Client: p.name(), Name: l.Name(), Holder: l.Holder(), Token: l.Token(),
+		At: at, Kind: history.Granted, Op: op, Client: p.name(), Name: l.Name(), Holder: l.Holder(), Token: l.Token(),
 	})
-	go func() {
-		<-l.Done()
-		p.log.Record(history.Event{At: p.w.Now(), Kind: history.Ended, Op: op, Text: l.Err().Error()})
-	}()
+	p.leases.Go(func() {
+		end := max(at, p.outlive(l))
+		p.log.Record(history.Event{At: end, Kind: history.Ended, Op: op, Text: l.Err().Error()})
+	})
+	return true
+}
+
+// believes records that the lease is alive, if it is.
+func (p *process) believes(op int, l *quorum.Lease) bool {
+	at := p.now()
+	if l.Err() != nil {
+		return false
+	}
+	p.log.Record(history.Event{At: at, Kind: history.Believed, Op: op})
+	return true
 }
 
 // hold works under a lease.
 func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
 	length := w.about(w.ttl / 10)
 	if w.IntN(3) == 0 {
-		length = time.Duration(w.Float64() * 1.5 * float64(w.ttl))
+		length = time.Duration(w.Float64() * w.longest * float64(w.ttl))
 	}
-	for end := w.w.Now() + length; w.w.Now() < end && !w.over(); {
+	for end := w.now() + length; w.now() < end && !w.over(); {
 		time.Sleep(w.about(length / 3))
 		switch w.IntN(8) {
 		case 0:
-			w.call(op, "renew", func(ctx context.Context) error { return l.Renew(ctx) })
+			w.call(op, l, "renew", l.Renew)
 		case 1:
 			w.nest(ctx, op, l)
 		case 2:
@@ -197,10 +222,9 @@ func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
 
 // write looks at the lease and then writes, sometimes much later.
 func (w *caller) write(op int, l *quorum.Lease) {
-	if l.Err() != nil {
+	if !w.believes(op, l) {
 		return
 	}
-	w.log.Record(history.Event{At: w.w.Now(), Kind: history.Believed, Op: op})
 	pause := w.about(2 * w.latency)
 	if w.IntN(10) == 0 && !w.over() {
 		pause = w.about(w.ttl)
@@ -213,13 +237,15 @@ func (w *caller) write(op int, l *quorum.Lease) {
 func (w *caller) nest(ctx context.Context, outer int, l *quorum.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, w.about(w.ttl))
 	defer cancel()
-	op := w.log.Ask(w.w.Now(), w.name(), l.Name(), "nested acquire", false)
+	op := w.log.Ask(w.now(), w.name(), l.Name(), "nested acquire", false)
 	inner, err := w.c.Acquire(ctx, l.Name())
 	if err != nil {
 		w.failed(op, err)
 		return
 	}
-	w.granted(op, inner)
+	if !w.granted(op, inner) {
+		return
+	}
 	w.write(op, inner)
 	if inner.Holder() != l.Holder() {
 		// The lease ended just before: this is a lock of its own.
@@ -243,29 +269,30 @@ func (w *caller) end(op int, l *quorum.Lease) {
 }
 
 func (p *process) release(op int, l *quorum.Lease) {
-	p.call(op, "release", l.Release)
+	p.call(op, l, "release", l.Release)
 }
 
 // call renews or releases.
-func (p *process) call(op int, what string, f func(context.Context) error) {
+func (p *process) call(op int, l *quorum.Lease, what string, f func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.ttl)
 	defer cancel()
-	p.log.Record(history.Event{At: p.w.Now(), Kind: history.Call, Op: op, Text: what})
+	p.log.Record(history.Event{At: p.now(), Kind: history.Call, Op: op, Text: what})
+	p.believes(op, l) // so that it ends by this call, and not before
 	err := f(ctx)
-	e := history.Event{At: p.w.Now(), Kind: history.Return, Op: op, OK: err == nil, Text: what}
+	e := history.Event{At: p.now(), Kind: history.Return, Op: op, OK: err == nil, Text: what}
 	if err != nil {
 		e.Detail = err.Error()
 	}
 	p.log.Record(e)
 }
 
-// die ends the process without a word, unless it is the first one, which stays so that somebody is left.
+// die ends the process without a word.
 func (w *caller) die() {
-	if w.id == 0 || w.w.Now()+3*w.nodeTimeout > w.length || w.dead.Swap(true) {
+	if w.vanish == nil || w.now()+3*w.nodeTimeout > w.length || w.dead.Swap(true) {
 		return
 	}
-	w.log.Record(history.Event{At: w.w.Now(), Kind: history.Note, Text: "client " + w.name() + " dies"})
-	w.client.Vanish()
+	w.log.Record(history.Event{At: w.now(), Kind: history.Note, Text: "client " + w.name() + " dies"})
+	w.vanish()
 	_ = w.c.Close() // for its goroutines: nothing of it gets out any more
 }
 
@@ -274,7 +301,7 @@ func (w *caller) force(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.ttl)
 	defer cancel()
 	_, err := w.c.ForceRelease(ctx, name)
-	e := history.Event{At: w.w.Now(), Kind: history.Note, Text: "force-release of " + name}
+	e := history.Event{At: w.now(), Kind: history.Note, Text: "force-release of " + name}
 	if err != nil {
 		e.Detail = err.Error()
 	}

@@ -26,6 +26,7 @@ type schedule struct {
 	ttl            time.Duration
 	nodeTimeout    time.Duration
 	maxHold        time.Duration
+	longest        float64 // hold of a lock, in TTLs
 	latency        time.Duration
 	length         time.Duration
 	apart          time.Duration // how far wall clocks may be off
@@ -45,6 +46,7 @@ func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 	s := &schedule{
 		seed: seed, nodes: []int{3, 3, 5}[g.IntN(3)], clients: []int{2, 2, 2, 3, 3, 4}[g.IntN(6)], workers: 1, names: []string{"x"},
 		ttl:       time.Duration(500+g.IntN(2500)) * time.Millisecond,
+		longest:   1.5,
 		exclusion: true, tokens: true, rng: g,
 	}
 	if s.clients == 2 && g.IntN(2) == 0 {
@@ -145,7 +147,7 @@ func (r *run) play(t *testing.T) {
 	for i := range r.nodes {
 		w.Node(i).Skew(rate(1), off())
 	}
-	res := &resource{last: map[string]int64{}, log: log, w: w}
+	res := &resource{last: map[string]int64{}, log: log, now: w.Now}
 	var procs []*process
 	for i := range r.clients {
 		w.Client(i).Skew(rate(-1), off())
@@ -232,7 +234,12 @@ func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{run: r, id: i, c: c, client: client, w: w, log: log, res: res}
+	p := &process{schedule: r.schedule, id: i, c: c, log: log, res: res, now: w.Now}
+	p.done = func() bool { return w.Now() >= r.length }
+	p.outlive = func(l *quorum.Lease) time.Duration { <-l.Done(); return w.Now() }
+	if i > 0 { // the first one stays, so that somebody is left
+		p.vanish = client.Vanish
+	}
 	quorum.Fix(c, p.holder(), client.Random())
 	return p
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redquorum/redquorum/internal/history"
 	"github.com/redquorum/redquorum/internal/simulation"
+	"github.com/redquorum/redquorum/quorum"
 )
 
 var (
@@ -175,12 +176,39 @@ func (r *run) String() string {
 	return fmt.Sprintf("%s\nThe plan:\n%s\nThe history:\n%s\n%+v", r.schedule, r.plan, r.history, r.counts)
 }
 
+// tally is what the clients met with.
+type tally struct {
+	asked, granted, refused, unknown, lost, writes, stale int
+}
+
+func (s *tally) add(h history.History) {
+	for _, e := range h {
+		switch e.Kind {
+		case history.Asked:
+			s.asked++
+		case history.Granted:
+			s.granted++
+		case history.Refused:
+			s.refused++
+		case history.Unknown:
+			s.unknown++
+		case history.Ended:
+			if e.Text == quorum.ErrLost.Error() {
+				s.lost++
+			}
+		case history.Wrote:
+			if s.writes++; !e.OK {
+				s.stale++
+			}
+		}
+	}
+}
+
 // seen is what happened in all runs together.
 type seen struct {
 	simulation.Counts
-	runs, failed, broken                                              int
-	asked, granted, refused, unknown, lost, rolledBack, writes, stale int
-	accused                                                           int
+	tally
+	runs, failed, broken, rolledBack, accused int
 }
 
 func (s *seen) add(r *run) {
@@ -193,28 +221,11 @@ func (s *seen) add(r *run) {
 	}
 	s.Add(r.counts)
 	s.accused += int(r.accused.Load())
-	released, won := map[int]bool{}, map[string]bool{}
+	s.tally.add(r.history)
+	won := map[string]bool{}
 	for _, e := range r.history {
-		switch e.Kind {
-		case history.Asked:
-			s.asked++
-		case history.Granted:
-			s.granted++
+		if e.Kind == history.Granted {
 			won[e.Holder] = true
-		case history.Refused:
-			s.refused++
-		case history.Unknown:
-			s.unknown++
-		case history.Call:
-			released[e.Op] = released[e.Op] || e.Text == "release"
-		case history.Ended:
-			if !released[e.Op] {
-				s.lost++
-			}
-		case history.Wrote:
-			if s.writes++; !e.OK {
-				s.stale++
-			}
 		}
 	}
 	partly := map[string]bool{}
