@@ -6,20 +6,31 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redquorum/redquorum/internal/redisserver"
 )
 
-// A proxy stands between a client and a server, until it is cut: then it swallows whatever comes, in both directions,
-// and goes on accepting, as a network does that is partitioned. Who goes past it still sees the server.
+// A proxy stands between a client and a server. It hands on what comes until it is told otherwise; it goes on accepting
+// in any case, as the kernel of a server does that nobody reaches. Who goes past it still sees the server.
 type proxy struct {
 	listener net.Listener
 	server   string
-	cut      atomic.Bool
 
-	mu    sync.Mutex
-	conns []net.Conn
-	group sync.WaitGroup
+	cut               atomic.Bool // swallows whatever comes, in both directions, as a network does that is partitioned
+	requests, replies flow
+	gate              atomic.Pointer[chan struct{}] // set: what comes is kept until it is closed
+
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed chan struct{}
+	group  sync.WaitGroup
+}
+
+// A flow is one direction.
+type flow struct {
+	lost  atomic.Bool
+	delay atomic.Int64
 }
 
 // startProxy starts a proxy, for the length of the test.
@@ -29,7 +40,7 @@ func startProxy(t *testing.T, server *redisserver.Server) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, server: server.Addr()}
+	p := &proxy{listener: listener, server: server.Addr(), conns: map[net.Conn]struct{}{}, closed: make(chan struct{})}
 	p.group.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
@@ -45,40 +56,125 @@ func (p *proxy) accept() {
 		}
 		server, err := net.Dial("tcp4", p.server)
 		if err != nil {
-			_ = client.Close()
+			reset(client) // as near as it gets to a connection that is refused
 			continue
 		}
-		p.mu.Lock()
-		p.conns = append(p.conns, client, server)
-		p.mu.Unlock()
-		p.group.Go(func() { p.pass(server, client) })
-		p.group.Go(func() { p.pass(client, server) })
+		if !p.open(client, server) {
+			return
+		}
+		p.group.Go(func() { p.pass(server, client, &p.requests) })
+		p.group.Go(func() { p.pass(client, server, &p.replies) })
 	}
 }
 
-// pass hands bytes on, unless the proxy is cut.
-func (p *proxy) pass(to, from net.Conn) {
-	_, _ = io.Copy(valve{p, to}, from)
-	_ = to.Close()
+// open registers connections, so that they can be broken. It fails once the proxy is closed.
+func (p *proxy) open(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closed:
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+		return false
+	default:
+	}
+	for _, conn := range conns {
+		p.conns[conn] = struct{}{}
+	}
+	return true
 }
 
-// A valve lets bytes through, or lets them vanish.
+// pass hands bytes on, as the proxy is told to.
+func (p *proxy) pass(to, from net.Conn, f *flow) {
+	_, _ = io.Copy(valve{p, f, to}, from)
+	_ = to.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, to)
+}
+
+// A valve lets bytes through, now or later, or lets them vanish.
 type valve struct {
 	p  *proxy
+	f  *flow
 	to net.Conn
 }
 
 func (v valve) Write(b []byte) (int, error) {
-	if v.p.cut.Load() {
+	if delay := time.Duration(v.f.delay.Load()); delay > 0 {
+		late := time.NewTimer(delay)
+		defer late.Stop()
+		select {
+		case <-late.C:
+		case <-v.p.closed:
+			return 0, net.ErrClosed
+		}
+	}
+	// Also for whoever has gone away meanwhile: the network does not know.
+	if gate := v.p.gate.Load(); gate != nil {
+		select {
+		case <-*gate:
+		case <-v.p.closed:
+			return 0, net.ErrClosed
+		}
+	}
+	if v.p.cut.Load() || v.f.lost.Load() {
 		return len(b), nil
 	}
 	return v.to.Write(b)
 }
 
+// slow delays what comes, by so much in each direction.
+func (p *proxy) slow(requests, replies time.Duration) {
+	p.requests.delay.Store(int64(requests))
+	p.replies.delay.Store(int64(replies))
+}
+
+// hold keeps what comes until mend.
+func (p *proxy) hold() {
+	gate := make(chan struct{})
+	if !p.gate.CompareAndSwap(nil, &gate) {
+		panic("a proxy is held twice")
+	}
+}
+
+// mend ends whatever the proxy was told, and delivers what it kept.
+func (p *proxy) mend() {
+	p.cut.Store(false)
+	p.requests.lost.Store(false)
+	p.replies.lost.Store(false)
+	p.slow(0, 0)
+	if gate := p.gate.Swap(nil); gate != nil {
+		close(*gate)
+	}
+}
+
+// reset breaks all connections, and what is under way in them is gone.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		reset(conn)
+	}
+}
+
+// reset closes a connection with a RST in place of a FIN.
+func reset(conn net.Conn) {
+	_ = conn.(*net.TCPConn).SetLinger(0) // fails only for one that is closed
+	_ = conn.Close()
+}
+
+// close ends the proxy. Closing twice is fine.
 func (p *proxy) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
-	for _, conn := range p.conns {
+	select {
+	case <-p.closed:
+	default:
+		close(p.closed)
+	}
+	for conn := range p.conns {
 		_ = conn.Close()
 	}
 	p.mu.Unlock()

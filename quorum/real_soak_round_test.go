@@ -1,0 +1,121 @@
+package quorum_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// A soakRound is one plan and the clients that live through it, or do not.
+type soakRound struct {
+	*soak
+	*schedule
+	log     *history.Recorder
+	events  []soakEvent
+	proxies [][]*proxy // by client and server
+	procs   []*process
+	start   time.Time
+	healed  atomic.Bool
+}
+
+func newSoakRound(s *soak) *soakRound {
+	seed := s.seed + uint64(s.rounds) - 1
+	plan := newSoakPlan(seed)
+	return &soakRound{
+		soak: s, log: &history.Recorder{}, events: plan.events,
+		schedule: &schedule{
+			seed: seed, nodes: soakNodes, clients: soakClients, workers: soakWorkers, names: []string{"x", "y", "z"},
+			ttl: soakTTL, nodeTimeout: soakNodeTimeout, latency: time.Millisecond, longest: 0.5, length: plan.length(),
+		},
+	}
+}
+
+func (r *soakRound) now() time.Duration { return time.Since(r.start) }
+
+// play lives through the round. It returns when everything has ended and been recorded.
+func (r *soakRound) play() {
+	r.start = time.Now()
+	res := &resource{last: map[string]int64{}, log: r.log, now: r.now}
+	var all sync.WaitGroup
+	for i := range r.clients {
+		p := r.client(i, res)
+		for j := range r.workers {
+			all.Go(func() { p.work(j) })
+		}
+	}
+	for _, e := range r.events {
+		time.Sleep(e.at - r.now())
+		if e.do(r); e.kind != "" {
+			r.faults[e.kind]++
+		}
+		r.log.Record(history.Event{At: r.now(), Kind: history.Note, Text: e.what})
+	}
+	r.log.Record(history.Event{At: r.now(), Kind: history.Healed})
+	r.healed.Store(true)
+	all.Wait()
+	for _, p := range r.procs {
+		for _, name := range r.names {
+			all.Go(func() { p.last(name) })
+		}
+	}
+	all.Wait()
+	// What a client left that died runs out. Nothing else needs to: what failed was taken back, and what ended was freed,
+	// as soon as the servers answered.
+	r.clean(r.ttl + 2*r.nodeTimeout)
+	for _, p := range r.procs {
+		r.must(p.c.Close())
+		p.leases.Wait()
+		for _, x := range r.proxies[p.id] {
+			x.close()
+		}
+	}
+	r.clean(0)
+}
+
+// client starts a client that reaches the servers through proxies of its own.
+func (r *soakRound) client(i int, res *resource) *process {
+	var urls []string
+	var proxies []*proxy
+	for _, s := range r.servers {
+		x := startProxy(r.t, s)
+		proxies, urls = append(proxies, x), append(urls, x.url())
+	}
+	c := r.clientAt(quorum.Config{TTL: r.ttl, NodeTimeout: r.nodeTimeout}, urls)
+	schedule := *r.schedule
+	if i == 0 { // it keeps a lock through several faults now and then
+		schedule.longest = 5
+	}
+	p := &process{schedule: &schedule, id: i, c: c, log: r.log, res: res, now: r.now, done: r.healed.Load}
+	p.outlive = r.outlive
+	if i == r.clients-1 { // the others stay, so that there is work
+		p.vanish = func() {
+			for _, x := range proxies {
+				x.close()
+			}
+		}
+	}
+	r.proxies, r.procs = append(r.proxies, proxies), append(r.procs, p)
+	return p
+}
+
+// outlive waits for the end of a lease, and returns the last time at which it was seen alive. When it ended, to the
+// moment, is not known to anybody: on a busy machine the news may come long after, when another has the lock already.
+func (r *soakRound) outlive(l *quorum.Lease) time.Duration {
+	var alive time.Duration
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		at := r.now()
+		if l.Err() != nil {
+			return alive
+		}
+		alive = at
+		select {
+		case <-l.Done():
+		case <-look.C:
+		}
+	}
+}
