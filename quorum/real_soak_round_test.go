@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ func newSoakRound(s *soak) *soakRound {
 	return &soakRound{
 		soak: s, log: &history.Recorder{}, events: plan.events,
 		schedule: &schedule{
-			seed: seed, nodes: soakNodes, clients: soakClients, workers: soakWorkers, names: []string{"x", "y", "z"},
+			seed: seed, nodes: soakNodes, clients: soakClients, workers: soakWorkers, names: strings.Split("uvwxyz", ""),
 			ttl: soakTTL, nodeTimeout: soakNodeTimeout, latency: time.Millisecond, longest: 0.5, length: plan.length(),
 		},
 	}

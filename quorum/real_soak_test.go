@@ -22,7 +22,7 @@ const (
 	soakNodes   = 5
 	soakQuorum  = 3
 	soakClients = 4
-	soakWorkers = 3 // of each client
+	soakWorkers = 5 // of each client
 	soakTTL     = time.Second
 	// Long enough for a busy machine under the race detector.
 	soakNodeTimeout = soakTTL / 6
