@@ -99,7 +99,7 @@ func (p *soakPlan) linkRow() {
 	var now time.Duration
 	for _, i := range p.rng.Perm(len(linkFaults)) {
 		f := linkFaults[i]
-		clients, servers := p.rng.Perm(soakClients)[:1+p.rng.IntN(soakClients-1)], p.rng.Perm(soakNodes)[:1+p.rng.IntN(2)]
+		clients, servers := p.rng.Perm(soakClients)[:1+p.rng.IntN(soakClients-1)], p.rng.Perm(soakNodes)[:2]
 		length := soakTTL/5 + upTo(p.rng, soakTTL)
 		if f.all {
 			clients, servers, length = clients[:1], p.rng.Perm(soakNodes), soakTTL+upTo(p.rng, soakTTL/2)

@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -51,7 +52,7 @@ func TestRealSoak(t *testing.T) {
 		r.play()
 		s.add(r.log.History())
 		if err := r.check(); err != nil {
-			t.Fatalf("seed %d, round %d: %v\nThe history:\n%s", s.seed, s.rounds, err, r.log.History())
+			t.Fatalf("round %d: %v\nto repeat its faults: -soak.seed=%d\nThe history:\n%s", s.rounds, err, r.schedule.seed, r.log.History())
 		}
 		t.Logf("%v: %s", time.Since(start).Round(time.Second), s.line())
 		if time.Since(start)+time.Since(began) > duration {
@@ -128,7 +129,7 @@ func (r *soakRound) succession(h history.History) error {
 			grants = append(grants, e)
 		}
 	}
-	slices.SortStableFunc(grants, func(a, b history.Event) int { return int(a.At - b.At) })
+	slices.SortStableFunc(grants, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	var errs []error
 	for _, e := range grants {
 		if e.Token <= r.highest[e.Name] {
