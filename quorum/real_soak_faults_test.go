@@ -14,10 +14,13 @@ type serverFault struct {
 	name  string
 	begin func(m *machines, i int)
 	end   func(m *machines, i int) // nil: nothing is to be put right
-	again bool                     // it happens over and over, until its end
+	every time.Duration            // it happens over and over, until its end
 	// forgets: the server comes back without what it knew, or with less.
 	forgets bool
 }
+
+// often is how often what takes no time happens, so that it finds every request once in the middle of it.
+const often = soakTTL / 20
 
 // Nothing is done to a server while another fault has it: one that is stopped does not answer us either.
 var serverFaults = []serverFault{
@@ -25,10 +28,10 @@ var serverFaults = []serverFault{
 	{name: "killed, and empty", begin: func(m *machines, i int) { m.kill(i) }, end: func(m *machines, i int) { m.restart(i) }, forgets: true},
 	{name: "restarted empty", begin: func(m *machines, i int) { m.restart(i) }, forgets: true},
 	{name: "restarted from an old snapshot", begin: (*machines).snapshot, end: (*machines).restore, forgets: true},
-	{name: "connections killed", begin: command("client", "kill", "type", "normal"), again: true},
-	{name: "subscriptions killed", begin: command("client", "kill", "type", "pubsub"), again: true},
-	{name: "scripts flushed", begin: command("script", "flush"), again: true},
-	{name: "flushed", begin: command("flushall"), forgets: true},
+	{name: "connections killed", begin: command("client", "kill", "type", "normal"), every: often},
+	{name: "subscriptions killed", begin: command("client", "kill", "type", "pubsub"), every: often},
+	{name: "scripts flushed", begin: command("script", "flush"), every: often},
+	{name: "flushed", begin: command("flushall"), every: soakTTL / 5, forgets: true},
 	{
 		name:  "all permissions withdrawn", // but the one to give them back
 		begin: command("acl", "setuser", "default", "-@all", "+acl"), end: command("acl", "setuser", "default", "+@all"),
@@ -68,7 +71,7 @@ func (m *machines) restore(i int) {
 type linkFault struct {
 	name  string
 	begin func(p *proxy, g *rand.Rand)
-	again bool
+	every time.Duration
 	// all: one client is cut off from all servers.
 	all bool
 }
@@ -80,7 +83,7 @@ var linkFaults = []linkFault{
 	{name: "replies lost", begin: func(p *proxy, _ *rand.Rand) { p.replies.lost.Store(true) }},
 	{name: "slow", begin: func(p *proxy, g *rand.Rand) { p.slow(upTo(g, soakNodeTimeout), upTo(g, soakNodeTimeout)) }},
 	{name: "held back", begin: func(p *proxy, _ *rand.Rand) { p.hold() }},
-	{name: "reset", begin: func(p *proxy, _ *rand.Rand) { p.reset() }, again: true},
+	{name: "reset", begin: func(p *proxy, _ *rand.Rand) { p.reset() }, every: often},
 }
 
 // upTo draws a duration below d.

@@ -68,7 +68,7 @@ func (p *soakPlan) serverRows() {
 		*row = a.to
 		where := fmt.Sprintf("server %d ", a.server)
 		p.add(a.from, where+f.name, f.name, func(r *soakRound) { f.begin(r.machines, a.server) })
-		for at := a.from + soakTTL/20; f.again && at < a.to; at += soakTTL / 20 {
+		for at := a.from + f.every; f.every > 0 && at < a.to; at += f.every {
 			p.add(at, where+f.name+" again", "", func(r *soakRound) { f.begin(r.machines, a.server) })
 		}
 		if f.end != nil {
@@ -100,7 +100,7 @@ func (p *soakPlan) linkRow() {
 	for _, i := range p.rng.Perm(len(linkFaults)) {
 		f := linkFaults[i]
 		clients, servers := p.rng.Perm(soakClients)[:1+p.rng.IntN(soakClients-1)], p.rng.Perm(soakNodes)[:2]
-		length := soakTTL/5 + upTo(p.rng, soakTTL)
+		length := soakTTL/3 + upTo(p.rng, soakTTL*3/4)
 		if f.all {
 			clients, servers, length = clients[:1], p.rng.Perm(soakNodes), soakTTL+upTo(p.rng, soakTTL/2)
 		}
@@ -116,9 +116,9 @@ func (p *soakPlan) linkRow() {
 		draws := rand.New(rand.NewPCG(p.rng.Uint64(), 0))
 		where := fmt.Sprintf("between clients %v and servers %v: ", clients, servers)
 		begin := each(func(x *proxy) { f.begin(x, draws) })
-		now += soakTTL/10 + upTo(p.rng, soakTTL/2)
+		now += soakTTL/10 + upTo(p.rng, soakTTL/4)
 		p.add(now, where+f.name, f.name, begin)
-		for at := now + soakTTL/20; f.again && at < now+length; at += soakTTL / 20 {
+		for at := now + f.every; f.every > 0 && at < now+length; at += f.every {
 			p.add(at, where+f.name+" again", "", begin)
 		}
 		now += length

@@ -1,6 +1,8 @@
 package quorum_test
 
 import (
+	"context"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +49,7 @@ func (r *soakRound) play() {
 		for j := range r.workers {
 			all.Go(func() { p.work(j) })
 		}
+		all.Go(p.pester)
 	}
 	for _, e := range r.events {
 		time.Sleep(e.at - r.now())
@@ -101,6 +104,27 @@ func (r *soakRound) client(i int, res *resource) *process {
 	}
 	r.proxies, r.procs = append(r.proxies, proxies), append(r.procs, p)
 	return p
+}
+
+// pester tries for locks that others hold, over and over. Whoever waits in earnest seldom asks in the few moments between
+// a server's forgetting and its being told again; this is who must be kept out then.
+func (p *process) pester() {
+	w := &caller{p, rand.New(rand.NewPCG(p.seed, uint64(5000+p.id)))}
+	for {
+		time.Sleep(w.about(p.ttl / 25))
+		if p.over() {
+			return
+		}
+		name := p.names[w.IntN(len(p.names))]
+		op := p.log.Ask(p.now(), p.name(), name, "try", false)
+		l, err := p.c.TryAcquire(context.Background(), name)
+		if err != nil {
+			p.failed(op, err)
+		} else if p.granted(op, l) {
+			p.res.write(p.name(), op, l)
+			p.release(op, l)
+		}
+	}
 }
 
 // outlive waits for the end of a lease, and returns the last time at which it was seen alive. When it ended, to the
