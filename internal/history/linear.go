@@ -36,43 +36,43 @@ type step struct {
 type action int
 
 const (
-	take    action = iota // the lock was free, and is the holder's now
-	perhaps               // take, or nothing happened
-	keep                  // the lock is the holder's
-	give                  // the lock was the holder's, and is free now
-	expire                // give, or nothing happened
+	take   action = iota // the lock was free, and is the holder's now
+	keep                 // the lock is the holder's
+	give                 // the lock was the holder's, and is free now
+	expire               // give, or nothing happened
 )
 
 func (s step) String() string {
-	return [...]string{"take", "perhaps", "keep", "give", "expire"}[s.what] + " " + s.holder
+	return [...]string{"take", "keep", "give", "expire"}[s.what] + " " + s.holder
 }
 
-// lockModel is a lock. Its state is the holder, "" if it is free; what nobody knows makes two states of one.
-var lockModel = func() porcupine.Model {
-	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{""} },
-		Step: func(state, input, _ any) []any {
-			holder, s := state.(string), input.(step)
-			switch {
-			case s.what == take && holder == "":
-				return []any{s.holder}
-			case s.what == perhaps && holder == "":
-				return []any{"", s.holder}
-			case s.what == keep && holder == s.holder:
-				return []any{holder}
-			case (s.what == give || s.what == expire) && holder == s.holder:
-				return []any{""}
-			case s.what == perhaps || s.what == expire:
-				return []any{holder}
+// lockModel is a lock. Its state is the holder, "" if it is free.
+var lockModel = porcupine.Model{
+	Init: func() any { return "" },
+	Step: func(state, input, _ any) (bool, any) {
+		holder, s := state.(string), input.(step)
+		switch mine := holder == s.holder; s.what {
+		case take:
+			return holder == "", s.holder
+		case keep:
+			return mine, holder
+		case give:
+			return mine, ""
+		case expire:
+			if mine {
+				return true, ""
 			}
-			return nil
-		},
-		DescribeOperation: func(input, _ any) string { return input.(step).String() },
-	}
-	return m.ToModel()
-}()
+		}
+		return true, holder
+	},
+	DescribeOperation: func(input, _ any) string { return input.(step).String() },
+}
 
 // steps turns a history into the model's operations, by name.
+//
+// An acquire whose outcome nobody knows is none of them. It may have held the lock for a while, or not; but whatever the
+// others did while it may have, they could have done without it. To leave it out rejects the same histories, and saves
+// the checker from trying every subset of such acquires at every moment.
 func (h History) steps() map[string][]porcupine.Operation {
 	ops := make(map[string][]porcupine.Operation)
 	add := func(name string, s step, from, to time.Duration) {
@@ -95,13 +95,7 @@ func (h History) steps() map[string][]porcupine.Operation {
 				add(t.name, step{keep, t.holder}, asked[e.Op].At, e.At)
 			}
 			delete(asked, e.Op)
-		case Refused:
-			delete(asked, e.Op)
-		case Unknown:
-			// It may have been granted without anybody knowing, and be taken back at any time.
-			a, who := asked[e.Op], fmt.Sprintf("#%d", e.Op)
-			add(a.Name, step{perhaps, who}, a.At, math.MaxInt64)
-			add(a.Name, step{expire, who}, a.At, math.MaxInt64)
+		case Refused, Unknown:
 			delete(asked, e.Op)
 		case Call:
 			called[e.Op] = e
