@@ -17,7 +17,7 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		cable := &faultnet.Cable{}
 		cable.Cut(cl.nodes[2])
-		l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(time.Hour))
+		l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Minute))
 		for _, n := range cl.nodes {
 			cable.Cut(n)
 		}
@@ -28,7 +28,7 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
 		cl.nodes[1].Start(true)
 		for l.Err() == nil {
 			stillOne(t, cl.client(quorum.Config{}), l)
-			time.Sleep(2 * time.Minute)
+			time.Sleep(20 * time.Second)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestClockThatWasSetBackDoesNotPutOffDecisions(t *testing.T) {
 // them, there is nothing left to decide: it has but to ask again.
 func TestClusterMayBeFoundedBySomebodyElseAtAnyMoment(t *testing.T) {
 	unfounded(t, 3, func(t *testing.T, cl *cluster) {
-		for late := time.Duration(0); late < 300*time.Millisecond; late += 3 * time.Millisecond {
+		for late := time.Duration(0); late < 300*time.Millisecond; late += 7 * time.Millisecond {
 			slow := &faultnet.Cable{}
 			for _, n := range cl.nodes {
 				n.Restart()
