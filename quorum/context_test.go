@@ -180,3 +180,18 @@ func TestLeaseFromIsTheInnermostLease(t *testing.T) {
 		}
 	})
 }
+
+// Whoever waits for a context to end, and looks at nothing else, is told of the lease's end.
+func TestContextThatIsWaitedForEndsWithItsLease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(time.Second))
+		child, cancel := context.WithCancel(l.Context(t.Context()))
+		defer cancel()
+		select {
+		case <-child.Done(): // asked for while the lease lived
+			wantIs(t, context.Cause(child), quorum.ErrLost)
+		case <-time.After(time.Second):
+			t.Error("the lease is over, and the context is not")
+		}
+	})
+}

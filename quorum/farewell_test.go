@@ -210,3 +210,18 @@ func TestReleaseReplacesARenewalThatWaits(t *testing.T) {
 		cl.eventually(2*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
 	})
 }
+
+// The acquire is on its way still, on a connection that hangs, when the release comes. On another connection it would be
+// there first and find nothing.
+func TestReleaseWaitsForTheAcquireThatIsUnderWay(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{TTL: time.Hour})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		cl.nodes[2].HoldConnections()
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		time.Sleep(100 * time.Millisecond)
+		cl.nodes[2].Resume()
+		cl.eventually(2*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
+	})
+}

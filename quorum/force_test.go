@@ -14,19 +14,24 @@ import (
 
 func TestForceReleaseStaysReleased(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		a, b, operator := cl.client(quorum.Config{}), cl.client(quorum.Config{}), cl.client(quorum.Config{})
-		cl.nodes[3].Kill()
-		cl.nodes[4].Kill()
+		way := &faultnet.Cable{}
+		a, b, operator := cl.clientOn(way, quorum.Config{}), cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		way.Cut(cl.nodes[3])
+		way.Cut(cl.nodes[4])
 		l := mustAcquire(t, a, t.Context(), "stock") // a bare majority: 0, 1, 2
-		cl.nodes[0].Kill()
-		cl.nodes[3].Start(false)
-		held, err := operator.ForceRelease(t.Context(), "stock") // 1, 2, and 3, which does not know the holder
+		cl.nodes[0].Hold()
+		held, err := operator.ForceRelease(t.Context(), "stock") // 1, 2, and 3 and 4, which do not know the holder
 		if err != nil || !held {
 			t.Fatal(held, err)
 		}
-		cl.nodes[0].Start(true)
-		cl.nodes[4].Start(false)
-		<-l.Done()
+		cl.nodes[0].Resume()
+		way.Mend(cl.nodes[3])
+		way.Mend(cl.nodes[4])
+		select {
+		case <-l.Done():
+		case <-time.After(2 * ttl):
+			t.Fatal("the lease lives on, on nodes that did not know its holder")
+		}
 		wantIs(t, l.Err(), quorum.ErrLost)
 		cl.eventually(time.Second, "nothing comes back", func() bool { return cl.present("stock") == 0 })
 		cl.never(2*ttl, "it comes back", func() bool { return cl.present("stock") > 0 })

@@ -195,3 +195,24 @@ func TestAcquireUnderAnEndedLeaseIsAFirstHold(t *testing.T) {
 		}
 	})
 }
+
+// Of two holds that are added while the nodes are slow, each counts the other.
+func TestHoldsAddedAtOnceCountEachOther(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		outer := mustAcquire(t, c, t.Context(), "stock")
+		synctest.Wait()
+		for _, n := range cl.nodes {
+			n.Delay(20 * time.Millisecond)
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { _ = mustAcquire(t, c, outer.Context(t.Context()), "stock") })
+		}
+		wg.Wait()
+		if n := outer.HoldCount(); n != 3 {
+			t.Errorf("%d holds", n)
+		}
+		cl.eventually(time.Second, "count 3", cl.allCount("stock", outer.Holder(), "3"))
+	})
+}

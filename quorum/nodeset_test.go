@@ -161,7 +161,7 @@ func (m *member) once(ctx context.Context, draws *rand.Rand) {
 		}
 	}
 	_ = l.Release(context.Background()) // it may be over
-	time.Sleep(upTo(3 * time.Second))
+	time.Sleep(upTo(4 * time.Second))
 }
 
 // judge ends all clients and checks what happened.

@@ -24,6 +24,12 @@ func TestLeaseWithALeaseTimeIsNotRenewed(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Second))
 		start := time.Now()
+		synctest.Wait()
+		before := cl.nodes[0].Requests()
+		time.Sleep(4 * time.Second)
+		if n := cl.nodes[0].Requests() - before; n > 0 {
+			t.Errorf("%d commands about a lease that is not renewed", n)
+		}
 		<-l.Done()
 		if took := time.Since(start); took > 5*time.Second || took < 4*time.Second {
 			t.Errorf("ended after %v", took)
@@ -317,5 +323,23 @@ func TestOutageShorterThanTheTTLCostsNoLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRelease(t, l)
+	})
+}
+
+// What the nodes that answer say is enough: one that hangs does not keep a lease alive that others have outvoted.
+func TestNodeThatHangsDoesNotPutOffALoss(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		for _, n := range cl.nodes[:3] {
+			n.Redis().Del("stock")
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		cl.nodes[4].Hold()
+		start := time.Now()
+		wantIs(t, l.Renew(t.Context()), quorum.ErrLost)
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("noticed after %v", took)
+		}
 	})
 }

@@ -26,6 +26,7 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
 		old.HSet(script.RecordKey, "ttl", "30000", "run", "another") // the snapshot, and another process
 		cl.nodes[1].Kill()
 		cl.nodes[1].Start(true)
+		cl.distant()
 		for l.Err() == nil {
 			stillOne(t, cl.client(quorum.Config{}), l)
 			time.Sleep(20 * time.Second)

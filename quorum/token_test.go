@@ -182,9 +182,29 @@ func TestNodeThatGrantedALowerFenceIsRaisedSoon(t *testing.T) {
 		for _, n := range cl.nodes[:2] {
 			_ = n.Redis().Set(script.FenceKey("stock"), strconv.FormatInt(ahead, 10))
 		}
+		cl.nodes[2].Delay(20 * time.Millisecond) // it is not among the quorum, whose nodes need no raise
 		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
 		cl.eventually(2*time.Second, "the third node stores the token", func() bool {
 			return cl.fence(2, "stock") == strconv.FormatInt(l.Token(), 10)
 		})
+	})
+}
+
+// The grants came in time, the raise that they needed did not.
+func TestRaiseThatIsAnsweredTooLateIsNoQuorum(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{TTL: time.Hour})
+		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
+		for _, name := range []string{"warm", "stock"} {
+			_ = cl.nodes[0].Redis().Set(script.FenceKey(name), strconv.FormatInt(ahead, 10))
+		}
+		cl.nodes[2].Kill()
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm")) // the nodes know the scripts
+		for _, n := range cl.nodes[:2] {
+			n.Delay(60 * time.Millisecond)
+		}
+		// There at 180 ms, back at 240 ms; the lease ends between.
+		_, err := c.TryAcquire(t.Context(), "stock", quorum.WithLeaseTime(260*time.Millisecond))
+		wantIs(t, err, quorum.ErrNoQuorum)
 	})
 }

@@ -59,6 +59,7 @@ func TestOnlyAQuorumOfReleasesWakesAWaiter(t *testing.T) {
 func TestReleaseDuringAnAttemptWakesTheWaiter(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
+		cl.nodes[1].Delay(30 * time.Millisecond)
 		cl.nodes[2].Delay(30 * time.Millisecond)
 		for range 3 { // it is known how fast they are
 			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
@@ -68,13 +69,13 @@ func TestReleaseDuringAnAttemptWakesTheWaiter(t *testing.T) {
 			n.Redis().HSet("stock", "stranger:1", "1")
 		}
 		got := acquiring(c, t.Context(), "stock")
-		// Wait for a poll to begin: node 0 has answered it, node 2 has not seen it yet.
+		// Wait for a poll to begin: node 0 has answered it, the others have not seen it yet.
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		polls := cl.nodes[0].Requests()
 		cl.eventually(3*time.Second, "a poll", func() bool { return cl.nodes[0].Requests() > polls })
-		time.Sleep(10 * time.Millisecond)
 		for _, n := range cl.nodes[:2] {
+			time.Sleep(20 * time.Millisecond) // the second time, node 1 has answered, and its answer is on its way
 			n.Redis().Del("stock")
 			n.Redis().Publish(script.Channel("stock"), script.Free)
 		}
@@ -97,9 +98,10 @@ func TestReleaseBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 			n.Redis().HSet("stock", "stranger:1", "1")
 			n.Delay(10 * time.Millisecond)
 		}
+		cl.nodes[2].Kill() // so that no subscription is left to be confirmed when a quorum has been
 		got := acquiring(c, t.Context(), "stock")
 		time.Sleep(15 * time.Millisecond)
-		for _, n := range cl.nodes {
+		for _, n := range cl.nodes[:2] {
 			n.Redis().Del("stock")
 		}
 		start := time.Now()

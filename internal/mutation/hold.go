@@ -42,7 +42,7 @@ var holdVariants = []variant{
 		rule: "more than N - quorum nodes with another holder, or revoked: the lease ends at once",
 		file: "quorum/renewal.go",
 		old:  `case t.held > len(h.c.nodes)-h.c.need:`, new: `case false:`,
-		caught: []string{"quorum.TestLeaseEndsAtOnceWhenMoreThanASpareMinorityBelongsToOthers"},
+		caught: []string{"quorum.TestNodeThatHangsDoesNotPutOffALoss"},
 	},
 	{
 		name: "a minority of strangers ends a lease",
@@ -112,7 +112,7 @@ var holdVariants = []variant{
 		rule: "its context cancelled",
 		file: "quorum/lease.go",
 		old:  `cancels = append(cancels, cancel)`, new: `_ = cancel`,
-		caught: []string{"quorum.TestContextEndsWithItsParentAndWithItsLease"},
+		caught: []string{"quorum.TestContextThatIsWaitedForEndsWithItsLease"},
 	},
 	{
 		name: "a lost lease stays on the nodes",
@@ -137,7 +137,7 @@ var holdVariants = []variant{
 		name: "release only where the lock was seen",
 		rule: "nothing of ours can be there, and the node knows the token",
 		file: "quorum/farewell.go",
-		old:  `if !present && fence >= req.Token {`, new: `if !present {`,
+		old:  `if !present && fence >= req.Token {`, new: `if !present && fence >= 0 {`,
 		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
 	},
 	{
@@ -198,7 +198,7 @@ var holdVariants = []variant{
 		rule: "would each tell the nodes a count that the other does not know",
 		file: "quorum/hold.go",
 		old:  `make(chan struct{}, 1),`, new: `make(chan struct{}, 2),`,
-		caught: []string{"quorum.TestManyNestedHoldsAtOnce"},
+		caught: []string{"quorum.TestHoldsAddedAtOnceCountEachOther"},
 	},
 	{
 		name: "a stranger nests",
