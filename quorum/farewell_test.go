@@ -225,3 +225,19 @@ func TestReleaseWaitsForTheAcquireThatIsUnderWay(t *testing.T) {
 		cl.eventually(2*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
 	})
 }
+
+// A node that cannot be reached for a while is clean soon after, though its key would live for an hour.
+func TestFarewellOutlastsAnOutage(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.client(quorum.Config{TTL: time.Hour}), t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[2].LoseRequests(true)
+		mustRelease(t, l)
+		time.Sleep(time.Minute)
+		if cl.present("stock") != 1 {
+			t.Fatal("the test shows nothing")
+		}
+		cl.nodes[2].LoseRequests(false)
+		cl.eventually(2*time.Second, "clean", func() bool { return cl.present("stock") == 0 })
+	})
+}

@@ -228,3 +228,18 @@ func TestLateForceReleaseDoesNothing(t *testing.T) {
 		mustRelease(t, l)
 	})
 }
+
+// A node that never had the lease must refuse it for as long as the others might have kept it.
+func TestRevocationLivesAsLongAsTheLeaseEverywhere(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l, _ := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(time.Hour))
+		if held, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock"); err != nil || !held {
+			t.Fatal(held, err)
+		}
+		for i, n := range cl.nodes {
+			if lives := n.Redis().TTL(script.RevokedKey("stock")); lives < l.Remaining() {
+				t.Errorf("node %d: revoked for %v, and the lease lives %v", i, lives, l.Remaining())
+			}
+		}
+	})
+}

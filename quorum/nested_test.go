@@ -214,5 +214,7 @@ func TestHoldsAddedAtOnceCountEachOther(t *testing.T) {
 			t.Errorf("%d holds", n)
 		}
 		cl.eventually(time.Second, "count 3", cl.allCount("stock", outer.Holder(), "3"))
+		time.Sleep(ttl) // renewals
+		cl.eventually(time.Second, "count 3 still", cl.allCount("stock", outer.Holder(), "3"))
 	})
 }

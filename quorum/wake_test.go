@@ -211,3 +211,32 @@ func TestWaiterTakesAStalemateForAHold(t *testing.T) {
 		wantIs(t, (<-got).err, quorum.ErrClosed)
 	})
 }
+
+// The release is announced while no connection listens. Who listens again does not wait for the poll.
+func TestWaiterThatWasCutOffTriesWhenItListensAgain(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().HSet("stock", "stranger:1", "1")
+		}
+		c := cl.client(quorum.Config{})
+		quorum.Fix(c, "waiter", func() float64 { return 0.999 }) // it polls as seldom as it may
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		polls := cl.nodes[0].Requests()
+		cl.eventually(3*time.Second, "a poll", func() bool { return cl.nodes[0].Requests() > polls })
+		time.Sleep(100 * time.Millisecond)
+		for _, n := range cl.nodes {
+			n.Kill()
+			n.Start(true)
+			n.Redis().Del("stock")
+		}
+		start := time.Now()
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 500*time.Millisecond {
+			t.Errorf("had it after %v", took)
+		}
+	})
+}

@@ -215,4 +215,18 @@ var attemptVariants = []variant{
 		old:  `case st.blocked > len(a.c.nodes)-a.c.need:`, new: `case false:`,
 		caught: []string{"quorum.TestKeyOfAnotherTypeIsHeldByAnother"},
 	},
+	{
+		name: "farewell given up before the TTL",
+		rule: "or until the TTL has passed, and the key with it",
+		file: "quorum/farewell.go",
+		old:  `.Add(l.c.cfg.NodeTimeout).Add(req.TTL)`, new: `.Add(l.c.cfg.NodeTimeout)`,
+		caught: []string{"quorum.TestFarewellOutlastsAnOutage"},
+	},
+	{
+		name: "a silent node is waited for again",
+		rule: "a node that was silent the last time is not waited for",
+		file: "quorum/voter.go",
+		old:  `case v.silent.Load():`, new: `case false:`,
+		caught: []string{"quorum.TestSilentNodeIsNotWaitedForTwice"},
+	},
 }

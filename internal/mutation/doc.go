@@ -2,7 +2,7 @@
 //
 //	go run ./internal/mutation             # every variant of the table
 //	go run ./internal/mutation -core       # those that cost exclusion or tokens; CI runs this
-//	go run ./internal/mutation -only fence # the variants whose name or file contains a word
+//	go run ./internal/mutation -only fence # the variants whose name or file matches
 //	go run ./internal/mutation -all        # with whole suites, to see every test that notices
 //
 // A variant is one edit of one file, the rule that it breaks, and the tests that have to fail with it. It is put in

@@ -178,4 +178,11 @@ var groundVariants = []variant{
 		old:  `difference(ttl, max(0, drift))`, new: `difference(ttl, 0*drift)`,
 		caught: []string{"clock.TestValidity", "quorum.TestLossIsAnnouncedBeforeAnyNodeExpires"},
 	},
+	{
+		name: "missing credentials are waited for",
+		rule: "it answers, and refuses the client's credentials",
+		file: "node/errors.go",
+		old:  `if strings.HasPrefix(text, class) {`, new: `if false {`,
+		caught: []string{"node.TestAnswersThatAreErrors"},
+	},
 }

@@ -51,4 +51,123 @@ var guardVariants = []variant{
 		old:  `max(c.cfg.TTL, c.cfg.GuardTime)`, new: `c.cfg.TTL`,
 		caught: []string{"quorum.TestGuardTimeIsAtLeastWhatWasConfigured"},
 	},
+	{
+		name: "votes are not remembered",
+		rule: "while the node's own last counted vote has not run out",
+		file: "quorum/lane.go",
+		old:  `		l.voted = till`, new: `		_ = till`,
+		caught: []string{"quorum.TestFlushedNodeDoesNotMakeASecondQuorum"},
+	},
+	{
+		name: "a quarantine is not prolonged",
+		rule: "a node that comes back from an old snapshot knows only what was in use then",
+		file: "quorum/guard.go",
+		old: `	g.prolong()
+	g.runs`, new: `	g.runs`,
+		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows"},
+	},
+	{
+		name: "an acquire that was meant for another incarnation",
+		rule: "any difference is no vote",
+		file: "script/acquire.lua",
+		old:  `if record[1] ~= ARGV[2] then`, new: `if false then`,
+		caught: []string{"script.TestAnotherIncarnationDoesNotVote"},
+	},
+	{
+		name: "a renewal that was meant for another incarnation",
+		rule: "any difference is no vote",
+		file: "script/renew.lua",
+		old:  `if record[1] ~= ARGV[2] then`, new: `if false then`,
+		caught: []string{"script.TestAnotherIncarnationDoesNotVote"},
+	},
+	{
+		name: "an undecided node grants",
+		rule: "nobody has decided yet whether this node is new or has forgotten",
+		file: "script/acquire.lua",
+		old: `  elseif not record[2] then
+    return {'unsettled', 0, -2, '', 0, now}
+  end`, new: `  end
+  record[2] = record[2] or 0`,
+		caught: []string{"script.TestUndecidedNodeDoesNotVote"},
+	},
+	{
+		name: "an undecided node renews",
+		rule: "nobody has decided yet whether this node is new or has forgotten",
+		file: "script/renew.lua",
+		old: `  elseif not record[2] then
+    return {'unsettled', 0, -2, '', 0, now}
+  end`, new: `  end
+  record[2] = record[2] or 0`,
+		caught: []string{"script.TestUndecidedNodeDoesNotVote"},
+	},
+	{
+		name: "a longer TTL is not put on record by a renewal",
+		rule: "the lock may have been granted elsewhere only",
+		file: "script/renew.lua",
+		old:  `if longest and longest <`, new: `if false and longest <`,
+		caught: []string{"script.TestEveryGrantLeavesItsTTLOnRecord"},
+	},
+	{
+		name: "a server that was started again is the one on record",
+		rule: "another run id: new incarnation, quarantine",
+		file: "script/check.lua",
+		old:  `if record[1] and record[2] == run and record[3] == id then`, new: `if record[1] and record[3] == id then`,
+		caught: []string{"script.TestRestartBeginsAnIncarnationInQuarantine"},
+	},
+	{
+		name: "a restart without a quarantine",
+		rule: "in quarantine until whatever it may have forgotten has expired",
+		file: "script/check.lua",
+		old:  `remembers and 0 or now + ttl * 1000`, new: `0`,
+		caught: []string{"script.TestRestartBeginsAnIncarnationInQuarantine"},
+	},
+	{
+		name: "a restart ends the quarantine before it",
+		rule: "never shortens a quarantine",
+		file: "script/check.lua",
+		old:  `local till = math.max(tonumber(record[4]),`, new: `local till = math.max(0,`,
+		caught: []string{"script.TestQuarantineOfARestartIsTheLongest"},
+	},
+	{
+		name: "a restart forgets the longest TTL",
+		rule: "the longest TTL in use",
+		file: "script/check.lua",
+		old:  `ttl = math.max(ttl, tonumber(ARGV[3]))`, new: `ttl = tonumber(ARGV[3])`,
+		caught: []string{"script.TestQuarantineOfARestartIsTheLongest"},
+	},
+	{
+		name: "durable now is durable",
+		rule: "the record had noted appendfsync=always, and it still holds",
+		file: "script/check.lua",
+		old:  `record[7] == 'yes' and ARGV[5] == 'yes'`, new: `ARGV[5] == 'yes'`,
+		caught: []string{"script.TestOnlyWhatWasAndIsDurableRemembers"},
+	},
+	{
+		name: "what is settled is settled again",
+		rule: "never shorten a quarantine that somebody else found necessary",
+		file: "script/settle.lua",
+		old:  `if record[2] then`, new: `if false then`,
+		caught: []string{"script.TestWhatIsSettledIsNeverChanged"},
+	},
+	{
+		name: "another node is settled than was decided upon",
+		rule: "the decision was about a server, and this may be another one",
+		file: "script/settle.lua",
+		old:  `if record[1] ~= ARGV[2] or run ~= ARGV[3] then`, new: `if false then`,
+		caught: []string{"script.TestSettleOfAnotherNodeThanWasDecidedUpon"},
+	},
+	{
+		name: "a decision that never expires",
+		rule: "requests expire: what the network delivers later does nothing",
+		file: "script/settle.lua",
+		old:  `if last > 0 and now > last then`, new: `if false then`,
+		caught: []string{"script.TestSettleExpires"},
+	},
+	{
+		name: "a force-release that its node does not expire",
+		rule: "whoever holds the lock by then is not who was meant",
+		file: "script/force_release.lua",
+		old:  `if last > 0 and now > last then`, new: `if false then`,
+		caught: []string{"script.TestRequestsExpireToTheMicrosecond"},
+	},
 }

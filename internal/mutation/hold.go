@@ -277,4 +277,61 @@ var holdVariants = []variant{
 		old:  `panic(err.Error())`, new: `_ = err.Error()`,
 		caught: []string{"quorum.TestUnlockOfAnUnlockedMutexPanics"},
 	},
+	{
+		name: "force-release that never expires",
+		rule: "whoever holds the lock by then is not who was meant",
+		file: "quorum/survey.go",
+		old:  `until := begun.Add(c.cfg.NodeTimeout)`, new: `until := begun.Add(1000 * c.cfg.NodeTimeout)`,
+		caught: []string{"quorum.TestLateForceReleaseDoesNothing"},
+	},
+	{
+		name: "force-release that nobody confirmed",
+		rule: "no quorum confirmed: the lock may then be back",
+		file: "quorum/force.go",
+		old:  `if b.count().granted < c.need {`, new: `if false {`,
+		caught: []string{"quorum.TestForceReleaseThatNoQuorumConfirmsSaysSo"},
+	},
+	{
+		name: "a revocation ends before the lease",
+		rule: "as long as the lease could",
+		file: "quorum/force.go",
+		old:  `lives = max(lives, a.reply.TTL)`, new: `lives = max(lives, 0*a.reply.TTL)`,
+		caught: []string{"quorum.TestRevocationLivesAsLongAsTheLeaseEverywhere"},
+	},
+	{
+		name: "a restated count that never expires",
+		rule: "no request may take effect after the old end",
+		file: "quorum/renewal.go",
+		old: `		until: end, begun: now, ttl: ttl,
+	})
+	b.whenComplete(h.heal)`, new: `		begun: now, ttl: ttl,
+	})
+	_ = end
+	b.whenComplete(h.heal)`,
+		caught: []string{"quorum.TestRestatedCountThatArrivesAfterTheEndDoesNothing"},
+	},
+	{
+		name: "a renewal that waits keeps the release out",
+		rule: "a request that waits is replaced by a newer one",
+		file: "quorum/lane.go",
+		old:  `dropped, l.next = l.next, e`, new: `dropped = e
+		if l.next == nil {
+			dropped, l.next = nil, e
+		}`,
+		caught: []string{"quorum.TestReleaseReplacesARenewalThatWaits"},
+	},
+	{
+		name: "a renewal forgets the nested holds",
+		rule: "it carries the count",
+		file: "quorum/renewal.go",
+		old:  `h.round(context.Background(), "renew", h.count(), h.watched)`, new: `h.round(context.Background(), "renew", 1, h.watched)`,
+		caught: []string{"quorum.TestHoldsAddedAtOnceCountEachOther"},
+	},
+	{
+		name: "a shortened TTL is not reported",
+		rule: "report a PTTL below expectation at renewals",
+		file: "quorum/lane.go",
+		old:  `renewed.TTL < due-slack`, new: `renewed.TTL < 0*(due-slack)`,
+		caught: []string{"quorum.TestShortenedTTLIsReported"},
+	},
 }

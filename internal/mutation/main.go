@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 func main() {
 	var opts options
-	flag.StringVar(&opts.only, "only", "", "only the variants whose name or file contains this")
+	flag.StringVar(&opts.only, "only", "", "only the variants whose name or file this regular expression matches")
 	flag.BoolVar(&opts.core, "core", false, "only the variants that cost exclusion or tokens")
 	flag.BoolVar(&opts.all, "all", false, "run whole suites, and tell every test that notices")
 	flag.IntVar(&opts.parallel, "parallel", min(runtime.GOMAXPROCS(0), 4), "how many at a time")
@@ -43,6 +44,10 @@ func (o options) run(ctx context.Context) error {
 	if flag.NArg() > 0 || o.parallel < 1 || o.timeout <= 0 {
 		return errors.New("want no arguments, and -parallel and -timeout of more than 0; see -help")
 	}
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
 	where, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
@@ -58,5 +63,5 @@ func (o options) run(ctx context.Context) error {
 			return fmt.Errorf("no variants called %q", missing)
 		}
 	}
-	return b.table(ctx, matching(variants, o.only))
+	return b.table(ctx, matching(variants, only))
 }

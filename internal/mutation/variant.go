@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -63,9 +64,9 @@ func check(root string, variants []variant) error {
 	return nil
 }
 
-// matching are the variants whose name or file contains a word.
-func matching(variants []variant, word string) []variant {
+// matching are the variants whose name or file a regular expression matches.
+func matching(variants []variant, only *regexp.Regexp) []variant {
 	return slices.DeleteFunc(variants, func(v variant) bool {
-		return !strings.Contains(v.name, word) && !strings.Contains(v.file, word)
+		return !only.MatchString(v.name) && !only.MatchString(v.file)
 	})
 }

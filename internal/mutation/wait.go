@@ -99,4 +99,35 @@ var waitVariants = []variant{
 		old:  `if silent > len(votes)-c.need {`, new: `if silent > len(votes) {`,
 		caught: []string{"quorum.TestWaitTimeEndsTheWaitWithTheLastWord"},
 	},
+	{
+		name: "one node's release wakes",
+		rule: "free and announced nodes reach a quorum",
+		file: "quorum/line.go",
+		old:  `if n >= ln.c.need && news {`, new: `if n >= 1 && news {`,
+		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
+	},
+	{
+		name: "a rollback wakes",
+		rule: "else losers of a split vote wake each other for ever",
+		file: "quorum/line.go",
+		old:  `case e.Payload == script.Free:`, new: `case e.Payload != "":`,
+		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
+	},
+	{
+		name: "an announcement counts for ever",
+		rule: "what was announced before it is sent, it will see for itself",
+		file: "quorum/line.go",
+		old: `	clear(ln.announced)
+	clear(ln.free)`, new: `	clear(ln.free)`,
+		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
+	},
+	{
+		name: "no attempt after a reconnect",
+		rule: "the node may have announced something while we did not hear it",
+		file: "quorum/line.go",
+		old: `		ln.announced[i] = true
+		ln.signalIfFree()
+	case e.Payload`, new: `	case e.Payload`,
+		caught: []string{"quorum.TestWaiterThatWasCutOffTriesWhenItListensAgain"},
+	},
 }
