@@ -195,6 +195,26 @@ func TestSilentNodeIsNotWaitedForTwice(t *testing.T) {
 	})
 }
 
+// Without the guard nobody compares the servers' names, and the first lock shows it: its owner sees which node it is.
+func TestNodeThatKnowsAFreshHolderCastsNoVote(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		cable := &faultnet.Cable{}
+		twice := []*node.Node{cl.nodes[0].Open(t, cl.clock, cable), cl.nodes[1].Open(t, cl.clock, cable), cl.nodes[0].Alias("z.test:6379").Open(t, cl.clock)}
+		c, err := quorum.New(twice, quorum.Config{Clock: cl.clock, NoRestartGuard: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		cable.Delay(cl.nodes[1], 20*time.Millisecond) // one server has answered twice by then
+		_, err = c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrSameServer)
+		var votes *quorum.QuorumError
+		if !errors.As(err, &votes) || votes.Got > 1 {
+			t.Errorf("%d votes of one server: %v", votes.Got, err)
+		}
+	})
+}
+
 func TestTwoAddressesOfOneServerAreAnError(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		twice := []*node.Node{cl.nodes[0].Open(t, cl.clock, &faultnet.Cable{}), cl.nodes[1].Open(t, cl.clock, &faultnet.Cable{}), cl.nodes[0].Alias("z.test:6379").Open(t, cl.clock)}

@@ -28,7 +28,7 @@ var attemptVariants = []variant{
 		rule: "nothing is sent twice: somebody else was asked in our name",
 		file: "quorum/vote.go",
 		old:  `v.Outcome, v.Err = Failed, ErrSameServer`, new: `v.Outcome = Granted`,
-		caught: []string{"quorum.TestTwoAddressesOfOneServerAreAnError"},
+		caught: []string{"quorum.TestNodeThatKnowsAFreshHolderCastsNoVote"},
 	},
 	{
 		name: "two addresses of one server go on",

@@ -170,4 +170,30 @@ var guardVariants = []variant{
 		old:  `if last > 0 and now > last then`, new: `if false then`,
 		caught: []string{"script.TestRequestsExpireToTheMicrosecond"},
 	},
+	{
+		name: "doubt is forgotten",
+		rule: "READONLY, LOADING force a re-check",
+		file: "node/run.go",
+		old:  `if unsure(err) {`, new: `if false {`,
+		caught: []string{"node.TestAnswersThatGiveDoubtAreFollowedByACheck"},
+	},
+	{
+		name: "a server that forgot its scripts is not checked",
+		rule: "the server forgot it, and then perhaps more than that",
+		file: "node/run.go",
+		old: `		if n.guard.on {
+			if _, err`, new: `		if false {
+			if _, err`,
+		caught: []string{"node.TestServerThatForgotAScriptIsCheckedBeforeItGetsTheSource"},
+	},
+	{
+		name: "a stranger is not looked at",
+		rule: "any difference forces a re-check",
+		file: "node/run.go",
+		old: `	case script.Stranger:
+		if _, err := n.Check(ctx); err != nil {
+			return script.Reply{}, err
+		}`, new: `	case script.Stranger:`,
+		caught: []string{"node.TestStrangerIsCheckedAndAskedOnceMore"},
+	},
 }
