@@ -2,11 +2,14 @@ package quorum_test
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -240,4 +243,40 @@ func TestFarewellOutlastsAnOutage(t *testing.T) {
 		cl.nodes[2].LoseRequests(false)
 		cl.eventually(2*time.Second, "clean", func() bool { return cl.present("stock") == 0 })
 	})
+}
+
+// A lock is won, and Close begins before anybody has it in hand: it is given back.
+func TestLockWonWhileCloseRunsIsGivenBack(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		late := &interrupted{Clock: cl.clock, in: "(*attempt).fence"}
+		cl.clock = late
+		c := cl.client(quorum.Config{})
+		late.by = func() {
+			go func() { _ = c.Close() }()
+			synctest.Wait()
+		}
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrClosed)
+		cl.eventually(time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
+	})
+}
+
+// interrupted is a clock that does something the first time a function asks it.
+type interrupted struct {
+	clock.Clock
+	in   string
+	by   func()
+	once sync.Once
+}
+
+func (i *interrupted) Now() clock.Instant {
+	callers := make([]uintptr, 4)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for more := true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, i.in) && i.by != nil {
+			i.once.Do(i.by)
+		}
+	}
+	return i.Clock.Now()
 }
