@@ -331,7 +331,7 @@ var holdVariants = []variant{
 		name: "a shortened TTL is not reported",
 		rule: "report a PTTL below expectation at renewals",
 		file: "quorum/lane.go",
-		old:  `renewed.TTL < due-slack`, new: `renewed.TTL < 0*(due-slack)`,
+		old:  `renewed.TTL >= due-slack`, new: `renewed.TTL >= 0*(due-slack)`,
 		caught: []string{"quorum.TestShortenedTTLIsReported"},
 	},
 }
