@@ -83,7 +83,7 @@ func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease
 		if !v.split || vote.settled(c, v) || !c.clock.Now().Before(deadline) {
 			return nil, c.quorumError(op, name, v.votes, v.classes...)
 		}
-		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round, c.random))
+		pause := time.NewTimer(comeBack(v.roundTrip, c.cfg.NodeTimeout, round+rivals(v.votes), c.random))
 		select {
 		case <-pause.C:
 			continue

@@ -198,6 +198,7 @@ func (c *Coordinator) Close() error {
 		h.depart()
 	}
 	c.calls.Wait()
+	c.lines.close()
 	c.watchdog.Close()
 	_ = c.background.Wait() // lanes return no error
 	if stop.Stop() {

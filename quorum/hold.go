@@ -181,7 +181,12 @@ func (h *hold) conclude(cause error) bool {
 // depart says farewell on every node, once.
 func (h *hold) depart() {
 	h.departure.Do(func() {
-		h.leave(h.terms, script.Free, h.token, h.departed.put)
+		h.leave(h.terms, script.Free, h.token, func(i int, a answer) {
+			if a.reply.Status == script.Released {
+				h.c.lines.released(h.c, h.name, i, a.reply.Count)
+			}
+			h.departed.put(i, a)
+		})
 	})
 }
 

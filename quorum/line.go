@@ -3,6 +3,7 @@ package quorum
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
@@ -12,6 +13,7 @@ import (
 type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
+	closed bool
 }
 
 // A line is the waiters of one name in this process. They are served in the order in which they came, and only the
@@ -39,12 +41,29 @@ type line struct {
 	attempts   int // how many were made, to tell late answers of an earlier one
 	votes      []Vote
 	subscribed bool
+	crowd      crowd
+
+	closing *time.Timer // guarded by all.mu: runs while nobody has joined, see linger
 }
+
+// linger is how long a line stays that others contended for, when nobody waits any more: a process that takes the lock
+// again and again would else subscribe again every time, and meet the crowd as if for the first time.
+const linger = 500 * time.Millisecond
 
 // join finds or makes the line of a name.
 func (ls *lines) join(c *Coordinator, name string) *line {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	ln := ls.find(c, name)
+	ln.users++
+	if ln.closing != nil {
+		ln.closing.Stop()
+	}
+	return ln
+}
+
+// find finds or makes the line of a name. It is called with ls.mu held.
+func (ls *lines) find(c *Coordinator, name string) *line {
 	ln := ls.byName[name]
 	if ln == nil {
 		n := len(c.nodes)
@@ -57,7 +76,6 @@ func (ls *lines) join(c *Coordinator, name string) *line {
 		}
 		ls.byName[name] = ln
 	}
-	ln.users++
 	return ln
 }
 
@@ -71,8 +89,8 @@ func (ln *line) queue(w *waiter) {
 	}
 }
 
-// leave takes a waiter out of the line, wherever it stands, and makes the next one the head. The last one to leave
-// ends the subscriptions.
+// leave takes a waiter out of the line, wherever it stands, and makes the next one the head. Soon after the last one has
+// left, the line is gone.
 func (ln *line) leave(w *waiter) {
 	ln.mu.Lock()
 	if i := slices.Index(ln.waiters, w); i >= 0 {
@@ -81,20 +99,91 @@ func (ln *line) leave(w *waiter) {
 			close(ln.waiters[0].turn)
 		}
 	}
+	contended := ln.subscribed || ln.crowd != crowd{}
 	ln.mu.Unlock()
 
 	ln.all.mu.Lock()
+	defer ln.all.mu.Unlock()
 	ln.users--
-	last := ln.users == 0
-	if last {
-		delete(ln.all.byName, ln.name)
+	switch {
+	case ln.users > 0:
+	case contended && !ln.all.closed:
+		ln.stay()
+	default:
+		ln.all.remove(ln)
 	}
-	ln.all.mu.Unlock()
-	if !last {
+}
+
+// stay keeps a line for a while that nobody has joined. It is called with all.mu held.
+func (ln *line) stay() {
+	if ln.closing == nil {
+		ln.closing = time.AfterFunc(linger, func() {
+			ln.all.mu.Lock()
+			defer ln.all.mu.Unlock()
+			if ln.users == 0 {
+				ln.all.remove(ln)
+			}
+		})
 		return
 	}
+	ln.closing.Reset(linger)
+}
+
+// remove ends a line that nobody has joined. It is called with ls.mu held.
+func (ls *lines) remove(ln *line) {
+	if ls.byName[ln.name] == ln {
+		delete(ls.byName, ln.name)
+	}
+	if ln.closing != nil {
+		ln.closing.Stop()
+	}
+	ln.hush()
+}
+
+// close ends the lines that only stay for a while, and lets no other do that.
+func (ls *lines) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
+	for _, ln := range ls.byName {
+		if ln.users == 0 {
+			ls.remove(ln)
+		}
+	}
+}
+
+// released takes in that node i has given a lock back that this process held, and how many have heard of it. If others
+// wait for it, the next one of this process is not to come before them.
+func (ls *lines) released(c *Coordinator, name string, i, heard int) {
+	if heard == 0 {
+		return
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed {
+		return
+	}
+	if ln := ls.byName[name]; ln != nil && heard == 1 && ln.hears(i) {
+		return // this process itself
+	}
+	ln := ls.find(c, name)
+	ln.mu.Lock()
+	if ln.confirmed[i] {
+		heard--
+	}
+	ln.crowd.polite, ln.crowd.others = true, heard
+	ln.mu.Unlock()
+	if ln.users == 0 {
+		ln.stay()
+	}
+}
+
+// hush ends the subscriptions, if there are any.
+func (ln *line) hush() {
 	ln.mu.Lock()
 	stops := ln.stops
+	ln.stops, ln.subscribed = nil, false
+	clear(ln.confirmed)
 	ln.mu.Unlock()
 	for _, stop := range stops { // without ln.mu: a listener that is being told something may want it
 		stop()
@@ -127,6 +216,7 @@ func (ln *line) hear(i int, e node.Event) {
 		ln.announced[i] = true
 		ln.signalIfFree()
 	case e.Payload == script.Free:
+		ln.crowd.heard(len(ln.c.nodes), ln.c.clock.Now(), ln.c.roundTrip())
 		ln.announced[i] = true
 		ln.signalIfFree()
 	}
@@ -193,6 +283,31 @@ func (ln *line) heard() bool {
 		}
 	}
 	return n >= ln.c.need
+}
+
+// hears tells whether node i's messages are heard.
+func (ln *line) hears(i int) bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.confirmed[i]
+}
+
+// alone tells whether nobody else waits, as far as is known.
+func (ln *line) alone() bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.crowd.others == 0
+}
+
+// awake takes back what was announced until now: whoever looks will see for itself.
+func (ln *line) awake() {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	clear(ln.announced)
+	select {
+	case <-ln.wake:
+	default:
+	}
 }
 
 // lastWord are the votes of the last attempt.

@@ -194,8 +194,19 @@ func (a *attempt) roundTrip() time.Duration { return a.ballot.longest() }
 // lock alone for half a minute.
 func comeBack(roundTrip, nodeTimeout time.Duration, round int, random func() float64) time.Duration {
 	unit := min(max(roundTrip, 500*time.Microsecond), nodeTimeout)
-	spread := float64(int(2) << min(round, 5))
+	spread := float64(int(2) << min(round, 10))
 	return unit + min(time.Duration(random()*spread*float64(unit)), max(pollHeld, 4*unit))
+}
+
+// rivals is how many contenders there were besides the first other one, as far as the nodes show.
+func rivals(votes []Vote) int {
+	seen := map[string]bool{}
+	for _, v := range votes {
+		if v.Outcome == Held {
+			seen[v.Holder] = true
+		}
+	}
+	return max(0, len(seen)-1)
 }
 
 // stalemate notices that a split vote is none: the same holders on the same nodes for so long that nobody of them can

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/redquorum/redquorum/clock"
 )
 
 // wait stands in the line of a name until the lock is had, or the waiting is over.
@@ -17,7 +19,11 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		w.expired = timer.C
 	}
 
-	if over := w.sleep(w.turn, 0); over != nil {
+	if _, over := w.sleep(w.turn, 0); over != nil {
+		return nil, over
+	}
+	w.since = c.clock.Now()
+	if over := w.letOthers(); over != nil {
 		return nil, over
 	}
 	var last *verdict
@@ -26,6 +32,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		attempt := w.line.attempting()
 		lease, v := c.attempt(ctx, name, t)
 		if v == nil {
+			w.line.won(last != nil)
 			return lease, nil
 		}
 		w.line.attempted(attempt, v.votes)
@@ -39,21 +46,70 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
 			// A wake does not shorten this: it would bring the contenders back together.
-			if over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round, c.random)); over != nil {
+			if _, over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round+rivals(v.votes), c.random)); over != nil {
 				return nil, over
 			}
 			continue
 		}
 		round = 0
-		if w.line.listen() {
-			// Subscribe, then try once more: what was announced before nobody heard.
-			w.confirmed()
-			continue
-		}
-		if over := w.sleep(w.line.wake, w.pause(v, last)); over != nil {
+		if over := w.stand(v, last); over != nil {
 			return nil, over
 		}
 		last = v
+	}
+}
+
+// letOthers stays away for a while if others waited when this process gave the lock back, and if one of them has it then,
+// until that one is done.
+func (w *waiter) letOthers() error {
+	d := w.line.courtesy()
+	if d == 0 {
+		return nil
+	}
+	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false) {
+		return over
+	}
+	return w.stand(&verdict{}, nil)
+}
+
+// stand waits until it is worth trying again: others have the lock, or too few nodes answer.
+func (w *waiter) stand(v, last *verdict) error {
+	ln := w.line
+	ln.found(v.votes)
+	due := w.due(v)
+	for {
+		woken := false
+		switch {
+		case ln.crowded() && w.c.clock.Now().Sub(w.since) < busyPatience:
+			ln.hush()
+			if _, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause)); over != nil {
+				return over
+			}
+		case ln.listen():
+			// Subscribe, then try once more: what was announced before nobody heard.
+			w.confirmed()
+			if w.free(false) || ln.alone() {
+				return nil
+			}
+			continue
+		default:
+			var over error
+			if woken, over = w.sleep(ln.wake, min(due.Sub(w.c.clock.Now()), w.poll(v, last))); over != nil {
+				return over
+			}
+			if ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
+				return nil
+			}
+			if woken {
+				if _, over := w.sleep(nil, w.delay()); over != nil {
+					return over
+				}
+				ln.awake()
+			}
+		}
+		if w.free(woken) {
+			return nil
+		}
 	}
 }
 
@@ -65,10 +121,13 @@ type waiter struct {
 	line    *line
 	turn    chan struct{}    // closed when the waiter is at the head of its line
 	expired <-chan time.Time // the wait time is over; nil if it is unlimited
+	late    int              // how often somebody else came first
+	since   clock.Instant    // at the head of its line
 }
 
-// sleep waits for the signal, for d (0 means for ever), or for the end of the waiting, whose error it returns.
-func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
+// sleep waits for the signal, for d (0 means for ever), or for the end of the waiting, whose error it returns. It tells
+// whether it was the signal.
+func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) (signalled bool, over error) {
 	var timer <-chan time.Time
 	if d > 0 {
 		t := time.NewTimer(d)
@@ -78,6 +137,7 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
 	var classes []error
 	select {
 	case <-signal:
+		signalled = true
 	case <-timer:
 	case <-w.ctx.Done():
 	case <-w.c.closing:
@@ -94,11 +154,22 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) error {
 		case <-w.expired:
 			classes = []error{w.c.classify(w.line.lastWord())}
 		default:
-			return nil
+			return signalled, nil
 		}
 	}
 	// Whatever ends a wait carries every node's last word.
-	return w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
+	return false, w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
+}
+
+// part is d, but no more than a quarter of the time that is left to the waiter: whoever has but a moment shall have tried.
+func (w *waiter) part(d time.Duration) time.Duration {
+	if w.terms.limited {
+		d = min(d, w.terms.wait/4)
+	}
+	if deadline, ok := w.ctx.Deadline(); ok {
+		d = min(d, time.Until(deadline)/4)
+	}
+	return max(d, 1)
 }
 
 // confirmed waits until a quorum of nodes has confirmed the subscription, but not long: a node that hangs or does not
@@ -126,9 +197,8 @@ const (
 	pollOutage = 250 * time.Millisecond // while too few nodes answer: at first, then twice as long
 )
 
-// pause is how long to sleep at most before the next attempt: until the TTLs that were seen allow a quorum, or the
-// poll is due. Jitter keeps the waiters of different processes apart.
-func (w *waiter) pause(v, last *verdict) time.Duration {
+// poll is how long to sleep at most before the next look. Jitter keeps the waiters of different processes apart.
+func (w *waiter) poll(v, last *verdict) time.Duration {
 	poll := pollHeld
 	if slices.Contains(v.classes, ErrNoQuorum) {
 		poll = pollOutage
@@ -136,9 +206,14 @@ func (w *waiter) pause(v, last *verdict) time.Duration {
 			poll = 2 * pollOutage
 		}
 	}
-	poll = poll/2 + w.c.upTo(poll)
-	if free := retryAfter(v.votes, w.c.need); free > 0 {
-		return min(poll, free+w.c.upTo(5*time.Millisecond))
+	return poll/2 + w.c.upTo(poll)
+}
+
+// due is when the TTLs that were seen allow a quorum.
+func (w *waiter) due(v *verdict) clock.Instant {
+	free := retryAfter(v.votes, w.c.need)
+	if free <= 0 {
+		free = time.Hour // nobody can tell
 	}
-	return poll
+	return w.c.clock.Now().Add(free + w.c.upTo(5*time.Millisecond))
 }

@@ -5,7 +5,7 @@
 --       4 what to publish: '0' the lock is free, '1' only a failed attempt was rolled back
 --       5 token (0 = none)  6 TTL of the fence (ms)
 --
--- released  it was H's, and is deleted
+-- released  it was H's, and is deleted; in place of the hold count the reply has how many heard of it
 -- absent    nobody's
 -- held      somebody else's, or a key of another type
 local time = redis.call('TIME')
@@ -42,5 +42,5 @@ if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
 end
 redis.call('DEL', KEYS[1])
 -- A hint to waiters, who poll besides: a client that may not publish may still release.
-redis.pcall('PUBLISH', ARGV[3], ARGV[4])
-return {'released', fence, -2, ARGV[2], 0, now}
+local heard = redis.pcall('PUBLISH', ARGV[3], ARGV[4])
+return {'released', fence, -2, ARGV[2], type(heard) == 'number' and heard or 0, now}

@@ -43,7 +43,7 @@ type Reply struct {
 	TTL time.Duration
 	// Holder has the lock; empty if nobody does, or if the key is of another type.
 	Holder string
-	// Count is the holder's hold count.
+	// Count is the holder's hold count; for a release, how many subscribers the lock's channel has on this node.
 	Count int
 	// Now is the node's clock in microseconds since 1970.
 	Now int64

@@ -1,0 +1,190 @@
+package quorum
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/script"
+)
+
+// Crowds.
+//
+// A release wakes every process that waits for the name. Were all of them to try at once, each would get some of the nodes
+// and none a quorum, and they would spend more on taking that back than on the lock itself. So:
+//
+//   - Those who wait know how many they are: the subscribers of the lock's channel, whom a node counts. After a wake each
+//     comes at a random moment of a time that is a slot long for each of the others. So the first comes after a slot, as a
+//     rule, and the second a slot later, by when the first has the lock. Who has no rival comes at once.
+//   - Who comes late looks before it tries. A look is one plain read on one node: whoever finds somebody else there has
+//     cost a fifth of a message a node, and no script.
+//   - Who has just given the lock back, and learns from the release that others wait for it, does not take it again before
+//     they had a chance: it draws a moment as they do. A process that nobody waits for goes on at full speed.
+//   - Where many want a lock that changes hands every few milliseconds, the messages about it cost more than the lock: one
+//     for each node, release and process. Then a waiter stops listening, and looks now and then, until it finds the same
+//     holder twice. Whoever has the lock may then have it several times in a row; it hears of nobody who waits.
+//
+// This is carrier sense with slots, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the number of
+// stations known. Every draw is independent of those before, so nobody starves; between processes there is no order.
+type crowd struct {
+	others int           // who wait for the name elsewhere, when they were last counted
+	rival  string        // who had the lock when we looked last
+	polite bool          // others waited when this process gave it back
+	run    clock.Instant // when this process began to have it again and again; zero if it does not
+
+	busy     bool          // the lock changes hands too fast to be told
+	releases int           // announcements of all nodes, since
+	since    clock.Instant // when they began to be counted
+}
+
+const (
+	// slotTrips is how many round trips a slot has: two who come less than one apart split the vote, and both need some
+	// to find that out. With four that happens to every fourth release, and the lock is left alone for four.
+	slotTrips = 8
+	// leastSlot is what a machine takes to wake a process, however fast its network is.
+	leastSlot = 500 * time.Microsecond
+	// mostSpread bounds how long a lock may be left alone by the last of a crowd that has gone.
+	mostSpread = time.Second
+
+	// turn is how long a process may have the lock again and again while others wait.
+	turn = 50 * time.Millisecond
+
+	// Too fast to be told is a lock whose releases are less than busyTrips round trips apart, over busyReleases of them; or,
+	// where busyOthers others wait, less than busyInterval. Looks are then busyPause apart, and up to four times as much, and
+	// whoever was out of luck for busyPatience listens all the same: then the holder hears of it.
+	busyTrips    = 10
+	busyOthers   = 3
+	busyInterval = 20 * time.Millisecond
+	busyReleases = 4
+	busyPause    = 50 * time.Millisecond
+	busyPatience = 500 * time.Millisecond
+)
+
+// heard takes in an announcement of one of n nodes.
+func (cr *crowd) heard(n int, now clock.Instant, roundTrip time.Duration) {
+	if cr.releases == 0 {
+		cr.since = now
+	}
+	if cr.releases++; cr.releases > busyReleases*n {
+		each := now.Sub(cr.since) / busyReleases
+		cr.busy = each < busyTrips*roundTrip || each < busyInterval && cr.others >= busyOthers
+		cr.releases = 0
+	}
+}
+
+// seen takes in who has the lock now, and tells whether it was somebody else before.
+func (cr *crowd) seen(holder string) (moved bool) {
+	moved = holder != cr.rival
+	cr.rival, cr.busy = holder, cr.busy && moved
+	return moved
+}
+
+// spread is the time that those who wait have to share after a release.
+func (ln *line) spread(late int) time.Duration {
+	trips := 2 + 3*math.Log(float64(ln.crowd.others+1))
+	slot := max(leastSlot, time.Duration(trips*float64(ln.c.roundTrip())))
+	return min(time.Duration(max(1, ln.crowd.others-late))*slot, mostSpread)
+}
+
+// roundTrip is how long a quorum of nodes takes to answer, as far as is known.
+func (c *Coordinator) roundTrip() time.Duration {
+	took := make([]time.Duration, 0, 9)
+	for _, n := range c.nodes {
+		took = append(took, time.Duration(n.typical.Load()))
+	}
+	slices.SortFunc(took, cmp.Compare)
+	return took[c.need-1]
+}
+
+// crowded tells whether the lock changes hands too fast to listen.
+func (ln *line) crowded() bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.crowd.busy
+}
+
+// delay is how long to stay away after a wake.
+func (w *waiter) delay() time.Duration {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	return w.c.upTo(w.line.spread(w.late))
+}
+
+// courtesy is how long to stay away after this process gave the lock back to others who waited; 0 if nobody did.
+func (ln *line) courtesy() time.Duration {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if !ln.crowd.polite || ln.c.clock.Now().Sub(ln.crowd.run) < turn {
+		return 0
+	}
+	ln.crowd.polite, ln.crowd.run = false, clock.Instant{}
+	return ln.c.upTo(ln.spread(0))
+}
+
+// won takes in that this process has the lock now, with a wait or without.
+func (ln *line) won(waited bool) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if waited || ln.crowd.run.IsZero() {
+		ln.crowd.run = ln.c.clock.Now()
+	}
+	ln.crowd.polite = false
+}
+
+// found takes in the votes of an attempt that failed.
+func (ln *line) found(votes []Vote) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if holder := strongest(votes); holder != "" {
+		ln.crowd.seen(holder)
+	}
+}
+
+// strongest is who has the lock on most nodes.
+func strongest(votes []Vote) (holder string) {
+	nodes := map[string]int{}
+	for _, v := range votes {
+		if v.Outcome == Held && v.Holder != "" {
+			if nodes[v.Holder]++; holder == "" || nodes[v.Holder] > nodes[holder] {
+				holder = v.Holder
+			}
+		}
+	}
+	return holder
+}
+
+// free looks at one node, a fast one, drawn at random, and tells whether it is worth trying: nobody has the lock there, or
+// nobody knows, or a wake has changed nothing, as on a node where somebody who died has left a key.
+func (w *waiter) free(woken bool) bool {
+	c, ln := w.c, w.line
+	i := int(c.random() * float64(len(c.nodes)))
+	for range c.nodes {
+		if !c.nodes[i].silent.Load() {
+			break
+		}
+		i = (i + 1) % len(c.nodes)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, c.cfg.NodeTimeout)
+	defer cancel()
+	holder, listeners, err := c.nodes[i].Look(ctx, ln.name, script.Channel(ln.name))
+
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if ln.subscribed {
+		if ln.confirmed[i] {
+			listeners-- // this process
+		}
+		ln.crowd.others = max(0, listeners)
+	}
+	if err != nil || holder == "" {
+		return true
+	}
+	moved := ln.crowd.seen(holder)
+	if woken && moved {
+		w.late++
+	}
+	return woken && !moved
+}
