@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
@@ -35,7 +34,7 @@ type Coordinator struct {
 	guard      guard
 
 	watchdog   *renew.Watchdog
-	background errgroup.Group // lanes: requests under way and what they leave to do
+	background crew // lanes: requests under way and what they leave to do
 	lines      lines
 
 	closing  chan struct{} // closed when Close begins: nobody waits any longer
@@ -200,7 +199,7 @@ func (c *Coordinator) Close() error {
 	c.calls.Wait()
 	c.lines.close()
 	c.watchdog.Close()
-	_ = c.background.Wait() // lanes return no error
+	c.background.wait()
 	if stop.Stop() {
 		close(c.stopping)
 	}

@@ -71,7 +71,7 @@ func (l *lane) put(e *errand) {
 		dropped, l.next = l.next, e
 	default:
 		l.busy = true
-		l.c.background.Go(func() error { l.run(e); return nil })
+		l.c.background.do(func() { l.run(e) })
 	}
 	l.over = l.over || e.farewell
 	l.mu.Unlock()

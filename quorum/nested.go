@@ -66,7 +66,7 @@ func (h *hold) grow(ctx context.Context, op string) (*Lease, error) {
 // shrink tells the nodes the count after a handle was given back. It is sent whatever ctx does.
 func (h *hold) shrink(ctx context.Context) error {
 	result := make(chan error, 1)
-	h.c.background.Go(func() error {
+	h.c.background.do(func() {
 		h.turn <- struct{}{} // whoever has it is done within a few node timeouts
 		defer func() { <-h.turn }()
 		// The count of this moment: of several that shrink at once, the last one tells the truth.
@@ -75,7 +75,6 @@ func (h *hold) shrink(ctx context.Context) error {
 			err = nil // the last handle was given back meanwhile, and this one with it
 		}
 		result <- err
-		return nil
 	})
 	select {
 	case err := <-result:

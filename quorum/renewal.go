@@ -14,7 +14,7 @@ func (h *hold) Renew() {
 	if h.c.enter() != nil {
 		return
 	}
-	h.c.background.Go(func() error {
+	h.c.background.do(func() {
 		defer h.c.leave()
 		select {
 		case h.turn <- struct{}{}:
@@ -25,13 +25,12 @@ func (h *hold) Renew() {
 			if h.err == nil {
 				h.watch.Set(h.cadence.Again(h.c.clock.Now(), 1), h.end)
 			}
-			return nil
+			return
 		}
 		defer func() { <-h.turn }()
 		if err := h.round(context.Background(), "renew", h.count(), h.watched); err != nil && !errors.Is(err, ErrReleased) {
 			h.c.log.Warn("renewal failed", "name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
 		}
-		return nil
 	})
 }
 

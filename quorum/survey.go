@@ -15,7 +15,7 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 	begun := c.clock.Now()
 	until := begun.Add(c.cfg.NodeTimeout)
 	for i, n := range c.nodes {
-		c.background.Go(func() error {
+		c.background.do(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 			defer cancel()
 			reply, err := n.Run(ctx, req, until)
@@ -24,7 +24,6 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 				c.watch(n, reply.Now, begun, back)
 			}
 			b.put(i, judge(n.name, reply, err, back.Sub(begun)))
-			return nil
 		})
 	}
 	return b
