@@ -16,19 +16,20 @@ import (
 // A release wakes every process that waits for the name. Were all of them to try at once, each would get some of the nodes
 // and none a quorum, and they would spend more on taking that back than on the lock itself. So:
 //
-//   - Those who wait know how many they are: the subscribers of the lock's channel, whom a node counts. After a wake each
-//     comes at a random moment of a time that is a slot long for each of the others. So the first comes after a slot, as a
-//     rule, and the second a slot later, by when the first has the lock. Who has no rival comes at once.
-//   - Who comes late looks before it tries. A look is one plain read on one node: whoever finds somebody else there has
-//     cost a fifth of a message a node, and no script.
-//   - Who has just given the lock back, and learns from the release that others wait for it, does not take it again before
-//     they had a chance: it draws a moment as they do. A process that nobody waits for goes on at full speed.
-//   - Where many want a lock that changes hands every few milliseconds, the messages about it cost more than the lock: one
-//     for each node, release and process. Then a waiter stops listening, and looks now and then, until it finds the same
-//     holder twice. Whoever has the lock may then have it several times in a row; it hears of nobody who waits.
+//   - Those who wait know how many they are: the lock's channel has so many subscribers, and a node counts them. After a
+//     wake each comes at a random moment of a time that has a slot for each of the others; who was late before has a slot
+//     less each time, so the longest waits come first, as a rule. Who has no rival comes at once.
+//   - Who comes after a delay looks before it tries. A look is one plain read on one node: whoever finds somebody else there
+//     has cost a fifth of a message a node, and no script.
+//   - Who has given the lock back, learns from the release that others wait for it, and has had it again and again for a
+//     turn, does not take it once more before they had a chance: it draws a moment as they do. A process that nobody waits
+//     for goes on at full speed.
+//   - Where a lock changes hands every few milliseconds, the messages about it cost more than the lock: one for each node,
+//     release and process. Then a waiter stops listening, and looks now and then, until it finds the same holder twice or
+//     its patience is over; of those who listen again the holder hears.
 //
-// This is carrier sense with slots, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the number of
-// stations known. Every draw is independent of those before, so nobody starves; between processes there is no order.
+// This is carrier sense with a contention window, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the
+// number of stations known. Between processes there is no order, but nobody starves: see TestCrowd.
 type crowd struct {
 	others int           // who wait for the name elsewhere, when they were last counted
 	rival  string        // who had the lock when we looked last
@@ -41,9 +42,10 @@ type crowd struct {
 }
 
 const (
-	// slotTrips is how many round trips a slot has: two who come less than one apart split the vote, and both need some
-	// to find that out. With four that happens to every fourth release, and the lock is left alone for four.
-	slotTrips = 8
+	// A slot is slotTrips round trips, and slotTripsMore for each e-fold of the crowd. Two who come less than one apart both
+	// try; with n who wait, 1, 2 … n slots each, the first comes after a slot/(1 + 1/2 + … + 1/n), and 1 + … + 1/n ≈ ln n + 0.6.
+	// So the lock is left alone for about three round trips, however many wait, and every third time two of them meet.
+	slotTrips, slotTripsMore = 2, 3
 	// leastSlot is what a machine takes to wake a process, however fast its network is.
 	leastSlot = 500 * time.Microsecond
 	// mostSpread bounds how long a lock may be left alone by the last of a crowd that has gone.
@@ -82,9 +84,10 @@ func (cr *crowd) seen(holder string) (moved bool) {
 	return moved
 }
 
-// spread is the time that those who wait have to share after a release.
+// spread is the time of which those who wait draw a moment after a release, if they were late so often. It is called with
+// ln.mu held.
 func (ln *line) spread(late int) time.Duration {
-	trips := 2 + 3*math.Log(float64(ln.crowd.others+1))
+	trips := slotTrips + slotTripsMore*math.Log(float64(ln.crowd.others+1))
 	slot := max(leastSlot, time.Duration(trips*float64(ln.c.roundTrip())))
 	return min(time.Duration(max(1, ln.crowd.others-late))*slot, mostSpread)
 }
@@ -125,9 +128,10 @@ func (ln *line) courtesy() time.Duration {
 }
 
 // won takes in that this process has the lock now, with a wait or without.
-func (ln *line) won(waited bool) {
+func (ln *line) won(h *hold, waited bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	ln.ours = h
 	if waited || ln.crowd.run.IsZero() {
 		ln.crowd.run = ln.c.clock.Now()
 	}

@@ -24,6 +24,9 @@ type hold struct {
 	// The farewell is said once, by whoever ends the lease or by Close.
 	departure sync.Once
 	departed  *ballot
+	// gone is closed when a quorum of nodes has confirmed that, or all have answered.
+	gone     chan struct{}
+	confirms sync.Once
 
 	mu      sync.Mutex
 	handles map[*Lease]struct{}
@@ -47,6 +50,7 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 		turn:     make(chan struct{}, 1),
 		over:     make(chan struct{}),
 		departed: newBallot(c.nodes),
+		gone:     make(chan struct{}),
 		handles:  make(map[*Lease]struct{}),
 		start:    a.start,
 		end:      a.end(),
@@ -186,6 +190,9 @@ func (h *hold) depart() {
 				h.c.lines.released(h.c, h.name, i, a.reply.Count)
 			}
 			h.departed.put(i, a)
+			if t := h.departed.count(); t.granted+t.held >= h.c.need || t.waiting == 0 {
+				h.confirms.Do(func() { close(h.gone) })
+			}
 		})
 	})
 }
@@ -198,4 +205,24 @@ func (h *hold) remaining() time.Duration {
 		return 0
 	}
 	return max(0, h.end.Sub(h.c.clock.Now()))
+}
+
+// isGone tells whether the nodes have confirmed that the hold is over.
+func (h *hold) isGone() bool {
+	select {
+	case <-h.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// votes are what the nodes would tell somebody else who asks for the lock.
+func (h *hold) votes() []Vote {
+	now := h.c.clock.Now()
+	votes := make([]Vote, len(h.lanes))
+	for i, l := range h.lanes {
+		votes[i] = l.heldBy(h.holder, now)
+	}
+	return votes
 }

@@ -236,3 +236,13 @@ func (l *lane) has(token int64) bool {
 	defer l.mu.Unlock()
 	return l.confirmed && l.fence >= token
 }
+
+// heldBy is the vote that somebody else would get who asks for the lock, if the holder has it on the node.
+func (l *lane) heldBy(holder string, now clock.Instant) Vote {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.present {
+		return Vote{Node: l.node.name}
+	}
+	return Vote{Node: l.node.name, Outcome: Held, Holder: holder, TTL: max(0, l.keyEnd.Sub(now))}
+}

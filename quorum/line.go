@@ -30,6 +30,7 @@ type line struct {
 
 	mu      sync.Mutex
 	waiters []*waiter
+	ours    *hold    // the last one that was had from this line
 	stops   []func() // of the subscriptions; nil while there are none
 
 	// The wake rule: free are the nodes my last attempt found free, announced those that announced a release since it
@@ -292,6 +293,16 @@ func (ln *line) hears(i int) bool {
 	return ln.confirmed[i]
 }
 
+// oursGone is closed when the lock is given back that was had last from this line; nil if there was none.
+func (ln *line) oursGone() <-chan struct{} {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if ln.ours == nil {
+		return nil
+	}
+	return ln.ours.gone
+}
+
 // alone tells whether nobody else waits, as far as is known.
 func (ln *line) alone() bool {
 	ln.mu.Lock()
@@ -314,6 +325,9 @@ func (ln *line) awake() {
 func (ln *line) lastWord() []Vote {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	if ln.ours != nil && !ln.ours.isGone() {
+		return ln.ours.votes() // it was not asked, and need not be
+	}
 	if ln.votes != nil {
 		return slices.Clone(ln.votes) // every error has its own
 	}

@@ -22,6 +22,12 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 	if _, over := w.sleep(w.turn, 0); over != nil {
 		return nil, over
 	}
+	// While this process has the lock itself, there is nobody to ask.
+	if gone := w.line.oursGone(); gone != nil {
+		if _, over := w.sleep(gone, 0); over != nil {
+			return nil, over
+		}
+	}
 	w.since = c.clock.Now()
 	if over := w.letOthers(); over != nil {
 		return nil, over
@@ -32,7 +38,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		attempt := w.line.attempting()
 		lease, v := c.attempt(ctx, name, t)
 		if v == nil {
-			w.line.won(last != nil)
+			w.line.won(lease.hold, last != nil)
 			return lease, nil
 		}
 		w.line.attempted(attempt, v.votes)
@@ -94,7 +100,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			continue
 		default:
 			var over error
-			if woken, over = w.sleep(ln.wake, min(due.Sub(w.c.clock.Now()), w.poll(v, last))); over != nil {
+			if woken, over = w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last)))); over != nil {
 				return over
 			}
 			if ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
