@@ -77,11 +77,13 @@ func Permanent(err error) bool {
 
 // wrap tells what an error of go-redis means for the request: see Error.
 func (n *Node) wrap(err error, c *call) error {
-	e := &Error{Node: n.name, Sent: c.written, Last: c.last, Err: err}
+	e := &Error{Node: n.name, Sent: c.written.Load(), Last: c.last.Load(), Err: err}
 	var answer redis.Error
 	var timeout net.Error
 	var handshake *Error
 	switch {
+	case errors.Is(err, errFull), errors.Is(err, errLate):
+		e.Sent = false
 	case errors.As(err, &handshake): // the check of a new connection
 		e.Refused, e.Err = handshake.Refused, handshake.Err
 	case errors.Is(err, redis.ErrClosed):
@@ -91,7 +93,7 @@ func (n *Node) wrap(err error, c *call) error {
 	case errors.As(err, &answer):
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true
-		e.Sent = c.written && cutOff(answer)
+		e.Sent = c.written.Load() && cutOff(answer)
 		if line := culprit(answer, c.req.Script().Source); line != "" {
 			e.Err = fmt.Errorf("%w: %s", err, line)
 		}

@@ -120,7 +120,7 @@ func TestFirstScriptOfEveryConnectionComesAfterACheck(t *testing.T) {
 		}
 		return ""
 	})
-	n := guarded(open(t, f.url()), nil)
+	n := guarded(open(t, f.url(), node.WithConnections(at)), nil)
 	for range 3 {
 		var all sync.WaitGroup
 		for range at {

@@ -82,9 +82,9 @@ func opened(t testing.TB, n *node.Node, err error) *node.Node {
 	return n
 }
 
-func open(t testing.TB, url string) *node.Node {
+func open(t testing.TB, url string, options ...node.Option) *node.Node {
 	t.Helper()
-	n, err := node.Open(url)
+	n, err := node.Open(url, options...)
 	return opened(t, n, err)
 }
 

@@ -12,7 +12,9 @@ func (n *Node) Look(ctx context.Context, name, channel string) (holder string, l
 	if n.closed.Load() {
 		return "", 0, &Error{Node: n.name, Err: ErrClosed}
 	}
-	pipe := n.client.Pipeline()
+	conn := n.client.Conn() // see together
+	defer func() { _ = conn.Close() }()
+	pipe := conn.Pipeline()
 	held, heard := pipe.HGetAll(ctx, name), pipe.PubSubNumSub(ctx, channel)
 	_, _ = pipe.Exec(ctx) // each has its own error
 	if err := held.Err(); err != nil {

@@ -25,6 +25,7 @@ type Node struct {
 	clock  clock.Clock
 	offset offset
 	guard  guard
+	queue  queue
 
 	listening listeners
 
@@ -49,6 +50,7 @@ func New(opts *redis.Options, options ...Option) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{clock: clock.System(), name: name(opts), addr: address(opts)}
+	n.queue = queue{node: n, most: defaultConnections}
 	for _, option := range options {
 		option(n)
 	}

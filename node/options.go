@@ -22,6 +22,11 @@ type Option func(*Node)
 // WithClock makes the Node measure time on clk. The default is [clock.System].
 func WithClock(clk clock.Clock) Option { return func(n *Node) { n.clock = clk } }
 
+// WithConnections sets how many connections carry requests at once, besides those of checks and subscriptions; the default
+// is 2. Requests beyond that share the next round trip. More of them help where the server is far away, or answers slowly.
+// n below 1 counts as 1.
+func WithConnections(n int) Option { return func(node *Node) { node.queue.most = max(1, n) } }
+
 // parseURL reads a node's address. go-redis' and net/url's own errors repeat the address, password included, so none
 // of their words get out.
 func parseURL(raw string) (*redis.Options, error) {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,17 +20,16 @@ import (
 // checked (it was flushed, say), after a new check.
 func (n *Node) Run(ctx context.Context, req script.Request, until clock.Instant) (script.Reply, error) {
 	reply, err := n.runOnce(ctx, req, until)
-	if err != nil || !until.IsZero() && !n.clock.Now().Before(until) {
+	if err != nil || reply.Status != script.Stranger && reply.Status != script.Expired {
 		return reply, err
 	}
-	switch reply.Status {
-	case script.Stranger:
+	if !until.IsZero() && !n.clock.Now().Before(until) {
+		return reply, nil
+	}
+	if reply.Status == script.Stranger {
 		if _, err := n.Check(ctx); err != nil {
 			return script.Reply{}, err
 		}
-	case script.Expired:
-	default:
-		return reply, nil
 	}
 	return n.runOnce(ctx, req, until)
 }
@@ -44,7 +44,7 @@ func (n *Node) runOnce(ctx context.Context, req script.Request, until clock.Inst
 		}
 	}
 	call := n.newCall(ctx, req, until)
-	err := n.client.Process(ctx, call)
+	err := n.queue.run(ctx, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		// Either nobody has sent this script yet, or the server forgot it, and then perhaps more than that.
 		if n.guard.on {
@@ -53,7 +53,7 @@ func (n *Node) runOnce(ctx context.Context, req script.Request, until clock.Inst
 			}
 		}
 		call.bySource(ctx)
-		err = n.client.Process(ctx, call)
+		err = n.queue.run(ctx, call)
 	}
 	if err != nil {
 		if unsure(err) {
@@ -85,9 +85,14 @@ type call struct {
 	until    clock.Instant
 	by, text string
 
-	written bool
+	written atomic.Bool
 	sent    clock.Instant
-	last    int64
+	last    atomic.Int64
+
+	// While it waits in the queue of the node.
+	ctx     context.Context
+	turn    chan bool // receives true when it is to lead a batch, false when it has come back from one
+	outcome error
 }
 
 func (n *Node) newCall(ctx context.Context, req script.Request, until clock.Instant) *call {
@@ -97,21 +102,23 @@ func (n *Node) newCall(ctx context.Context, req script.Request, until clock.Inst
 // bySource makes the call carry its source, for a server that does not know the script's name.
 func (c *call) bySource(ctx context.Context) {
 	c.Cmd = redis.NewCmd(ctx)
-	c.by, c.text, c.written = "EVAL", c.req.Script().Source, false
+	c.by, c.text = "EVAL", c.req.Script().Source
+	c.written.Store(false)
 }
 
 // Args returns the command and its arguments.
 func (c *call) Args() []any {
-	c.written = true
 	c.sent = c.node.clock.Now()
-
+	last := int64(0)
 	if !c.until.IsZero() {
-		c.last, _ = c.node.offset.nodeTime(c.until)
+		last, _ = c.node.offset.nodeTime(c.until)
 	}
+	c.last.Store(last)
+	c.written.Store(true) // last: who sees it set may read the rest
 	keys := c.req.Keys()
 	args := []any{c.by, c.text, len(keys)}
 	for _, key := range keys {
 		args = append(args, key)
 	}
-	return append(args, c.req.Args(script.Seal{Last: c.last, Incarnation: c.node.incarnation()})...)
+	return append(args, c.req.Args(script.Seal{Last: last, Incarnation: c.node.incarnation()})...)
 }

@@ -122,7 +122,9 @@ func (l *lane) send(e *errand) answer {
 	case errors.Is(err, node.ErrTimeout):
 		l.node.silent.Store(true)
 	}
-	return judge(l.node.name, reply, err, back.Sub(e.begun))
+	a := judge(l.node.name, reply, err, back.Sub(e.begun))
+	a.at = back
+	return a
 }
 
 // learn keeps what an answer tells about the node.
@@ -175,7 +177,10 @@ func (l *lane) recognise(e *errand, a answer) answer {
 	l.asked++
 	if l.asked > 1 && a.reply.Status == script.Already {
 		a.reply.Status = script.Granted
-		return judge(l.node.name, a.reply, nil, a.vote.Elapsed)
+		at := a.at
+		a = judge(l.node.name, a.reply, nil, a.vote.Elapsed)
+		a.at = at
+		return a
 	}
 	return a
 }
@@ -192,11 +197,11 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := l.node.pace.off(l.c.clock.Now()); left > 0 {
+	if left := l.node.pace.off(a.at); left > 0 {
 		a.vote.Outcome, a.vote.Err = Failed, ranOff(left)
 		return a
 	}
-	if a.reply.Quarantine > 0 && !l.c.clock.Now().Before(l.voted) {
+	if a.reply.Quarantine > 0 && !a.at.Before(l.voted) {
 		a.vote.Outcome, a.vote.Err = Failed, quarantined(a.reply.Quarantine)
 		return a
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
 )
@@ -93,6 +94,7 @@ type answer struct {
 	vote  Vote
 	reply script.Reply
 	err   error
+	at    clock.Instant // when it came
 }
 
 // judge turns a reply, or an error, into a vote.

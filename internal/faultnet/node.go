@@ -51,10 +51,10 @@ func (n *Node) boot() {
 func (n *Node) Addr() string { return n.addr }
 
 // Open returns a client of the node, on a clock of the bubble, at the end of a cable.
-func (n *Node) Open(t testing.TB, clk clock.Clock, cable *Cable) *node.Node {
+func (n *Node) Open(t testing.TB, clk clock.Clock, cable *Cable, options ...node.Option) *node.Node {
 	t.Helper()
 	dial := func(context.Context, string, string) (net.Conn, error) { return n.dial(cable) }
-	client, err := node.New(&redis.Options{Addr: n.addr, Dialer: dial}, node.WithClock(clk))
+	client, err := node.New(&redis.Options{Addr: n.addr, Dialer: dial}, append(options, node.WithClock(clk))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ var guardVariants = []variant{
 		name: "restores always count in quarantine",
 		rule: "a renewal there counts only while the node's own last counted vote for this lease has not run out",
 		file: "quorum/lane.go",
-		old:  `if a.reply.Quarantine > 0 && !l.c.clock.Now().Before(l.voted) {`, new: `if false {`,
+		old:  `if a.reply.Quarantine > 0 && !a.at.Before(l.voted) {`, new: `if false {`,
 		caught: []string{"quorum.TestRestoreInQuarantineIsNoVoteForWhoHadNone"},
 	},
 	{

@@ -24,7 +24,7 @@ type variant struct {
 
 // table is every variant that CI breaks the protocol with.
 func table() []variant {
-	return slices.Concat(attemptVariants, holdVariants, waitVariants, luaVariants, groundVariants, guardVariants, clockVariants)
+	return slices.Concat(attemptVariants, holdVariants, waitVariants, luaVariants, groundVariants, guardVariants, clockVariants, queueVariants)
 }
 
 // apply returns the file's text with the edit made.
