@@ -3,4 +3,4 @@
 package quorum_test
 
 // The race detector makes everything several times slower, and has the scheduler run goroutines in random order.
-func init() { simDefault, simRepeats = simDefault/10, false }
+func init() { simDefault, simRepeats, thousand = simDefault/10, false, thousand/4 }
