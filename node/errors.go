@@ -94,8 +94,10 @@ func (n *Node) wrap(err error, c *call) error {
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true
 		e.Sent = c.written.Load() && cutOff(answer)
-		if line := culprit(answer, c.req.Script().Source); line != "" {
-			e.Err = fmt.Errorf("%w: %s", err, line)
+		if c.req != nil { // a script
+			if line := culprit(answer, c.req.Script().Source); line != "" {
+				e.Err = fmt.Errorf("%w: %s", err, line)
+			}
 		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
 		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),

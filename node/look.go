@@ -18,7 +18,7 @@ func (n *Node) Look(ctx context.Context, name, channel string) (holder string, l
 	held, heard := pipe.HGetAll(ctx, name), pipe.PubSubNumSub(ctx, channel)
 	_, _ = pipe.Exec(ctx) // each has its own error
 	if err := held.Err(); err != nil {
-		return "", 0, &Error{Node: n.name, Refused: true, Err: err}
+		return "", 0, n.wrap(err, &call{}) // nothing that could take effect was sent
 	}
 	var holders []string
 	for h := range held.Val() {
