@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/script"
 )
 
@@ -138,5 +139,45 @@ func TestReleaseRaisesTheFence(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Whoever gives a lock back is told how many have heard of it: in place of the hold count, which is nobody's any more.
+func TestReleaseTellsHowManyHeardOfIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		for listeners := range 3 {
+			if listeners > 0 {
+				sub := c.Subscribe(t.Context(), script.Channel(name))
+				defer sub.Close()
+				if _, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lock(t, c, us, 2, ttl)
+			got := run(t, c, aRelease)
+			wantStatus(t, got, script.Released)
+			if got.Count != listeners {
+				t.Errorf("told that %d heard of it, want %d", got.Count, listeners)
+			}
+			if got := run(t, c, aRelease); got.Count != 0 {
+				t.Errorf("a release of nothing says that %d heard of it", got.Count)
+			}
+		}
+	})
+}
+
+// A client that may not publish may still release; then nobody has heard of it.
+func TestReleaseWithoutPermissionToPublishTellsOfNobody(t *testing.T) {
+	s := redisserver.Start(t)
+	sub := s.Client().Subscribe(t.Context(), script.Channel(name))
+	defer sub.Close()
+	if _, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	lock(t, s.Client(), us, 2, ttl)
+	got := run(t, without(t, s, "publish"), aRelease)
+	wantStatus(t, got, script.Released)
+	if got.Count != 0 {
+		t.Errorf("told that %d heard of it", got.Count)
 	}
 }
