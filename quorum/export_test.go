@@ -10,3 +10,10 @@ func ContextsOf(l *Lease) int {
 	defer l.hold.mu.Unlock()
 	return len(l.contexts)
 }
+
+// LinesOf is how many names a coordinator keeps a line for.
+func LinesOf(c *Coordinator) int {
+	c.lines.mu.Lock()
+	defer c.lines.mu.Unlock()
+	return len(c.lines.byName)
+}

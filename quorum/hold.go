@@ -191,7 +191,10 @@ func (h *hold) depart() {
 			}
 			h.departed.put(i, a)
 			if t := h.departed.count(); t.granted+t.held >= h.c.need || t.waiting == 0 {
-				h.confirms.Do(func() { close(h.gone) })
+				h.confirms.Do(func() {
+					close(h.gone)
+					h.c.lines.given(h.name)
+				})
 			}
 		})
 	})

@@ -47,8 +47,8 @@ type line struct {
 	closing *time.Timer // guarded by all.mu: runs while nobody has joined, see linger
 }
 
-// linger is how long a line stays that others contended for, when nobody waits any more: a process that takes the lock
-// again and again would else subscribe again every time, and meet the crowd as if for the first time.
+// linger is how long a line stays when nobody waits any more, and this process does not have the lock: a process that
+// takes it again and again would else subscribe again every time, and meet the crowd as if for the first time.
 const linger = 500 * time.Millisecond
 
 // join finds or makes the line of a name.
@@ -100,18 +100,38 @@ func (ln *line) leave(w *waiter) {
 			close(ln.waiters[0].turn)
 		}
 	}
-	contended := ln.subscribed || ln.crowd != crowd{}
 	ln.mu.Unlock()
 
 	ln.all.mu.Lock()
 	defer ln.all.mu.Unlock()
 	ln.users--
+	ln.empty()
+}
+
+// empty decides what becomes of a line if nobody has joined it. It is called with all.mu held.
+func (ln *line) empty() {
+	ln.mu.Lock()
+	held := ln.ours != nil && !ln.ours.isGone()
+	contended := ln.subscribed || ln.crowd != crowd{}
+	ln.mu.Unlock()
 	switch {
 	case ln.users > 0:
-	case contended && !ln.all.closed:
+	case ln.all.closed:
+		ln.all.remove(ln)
+	case held: // whoever comes shall know that; given decides anew
+	case contended:
 		ln.stay()
 	default:
 		ln.all.remove(ln)
+	}
+}
+
+// given takes in that a lock which was had from a line has been given back.
+func (ls *lines) given(name string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ln := ls.byName[name]; ln != nil {
+		ln.empty()
 	}
 }
 
