@@ -237,7 +237,7 @@ func TestWakeThatChangesNothingIsTried(t *testing.T) {
 // Who waits alone comes at once when it is woken; among many it comes at a moment of its own.
 func TestDelayAfterAWakeGrowsWithTheCrowd(t *testing.T) {
 	for others, wait := range map[int][2]time.Duration{
-		0: {0, 10 * time.Millisecond}, 20: {100 * time.Millisecond, 700 * time.Millisecond}, 500: {900 * time.Millisecond, 1100 * time.Millisecond},
+		0: {0, 10 * time.Millisecond}, 20: {100 * time.Millisecond, 900 * time.Millisecond}, 500: {900 * time.Millisecond, 1100 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(others), func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, cl *cluster) {

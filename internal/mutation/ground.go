@@ -6,7 +6,7 @@ var groundVariants = []variant{
 		name: "requests that never expire",
 		rule: "until is the last moment at which it may take effect",
 		file: "node/run.go",
-		old:  `c.last, _ = c.node.offset.nodeTime(c.until)`, new: `c.last = 0`,
+		old:  `last, _ = c.node.offset.nodeTime(c.until)`, new: `last = 0`,
 		caught: []string{"node.TestWhateverArrivesLateDoesNothing"},
 	},
 	{
@@ -48,8 +48,7 @@ var groundVariants = []variant{
 		name: "refused for a clock that was set forward",
 		rule: "a request that the node found too late although there was time left is repeated once",
 		file: "node/run.go",
-		old: `	case script.Expired:
-	default:`, new: `	default:`,
+		old:  ` && reply.Status != script.Expired {`, new: ` {`,
 		caught: []string{"node.TestNodesClockSetForward"},
 	},
 	{
@@ -70,7 +69,7 @@ var groundVariants = []variant{
 		name: "a sent request counts as not sent",
 		rule: "only then can it have taken effect",
 		file: "node/run.go",
-		old:  `	c.written = true` + "\n", new: ``,
+		old:  `c.written.Store(true)`, new: `c.written.Store(false)`,
 		caught: []string{"node.TestRunEndsAtItsDeadlineExactly"},
 	},
 	{
