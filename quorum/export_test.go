@@ -17,3 +17,6 @@ func LinesOf(c *Coordinator) int {
 	defer c.lines.mu.Unlock()
 	return len(c.lines.byName)
 }
+
+// Rivals is how many contenders there were besides the first other one, see rivals.
+func Rivals(votes []Vote) int { return rivals(votes) }

@@ -209,8 +209,7 @@ func TestRealWaitsLeaveNoSubscription(t *testing.T) {
 	start := time.Now()
 	m.quiet()
 	t.Logf("quiet after %v", time.Since(start))
-	for _, c := range clients {
-		// A line that has stopped listening may stay for a moment.
+	for _, c := range clients { // of those that nobody had to listen to as well
 		m.eventually("no line is left", func() bool { return quorum.LinesOf(c) == 0 })
 	}
 	m.clean(time.Second)

@@ -202,3 +202,22 @@ func TestLeaderOfASplitVoteKeepsItsGrants(t *testing.T) {
 		mustRelease(t, l)
 	})
 }
+
+// Of two one leads and one comes back, soon; of five who have a node each, four come back, over a time that has room for
+// them.
+func TestContendersThatWithdrawComeBackLaterTheMoreThereAre(t *testing.T) {
+	held := func(holders ...string) (votes []quorum.Vote) {
+		for _, h := range holders {
+			votes = append(votes, quorum.Vote{Outcome: quorum.Held, Holder: h})
+		}
+		return append(votes, quorum.Vote{Outcome: quorum.Granted, Holder: "us"}, quorum.Vote{Outcome: quorum.Failed})
+	}
+	for want, votes := range map[int][]quorum.Vote{0: held("a", "a", "a"), 1: held("a", "b", "a"), 3: held("a", "b", "c", "d")} {
+		if got := quorum.Rivals(votes); got != want {
+			t.Errorf("%d further rivals in %v, want %d", got, votes, want)
+		}
+	}
+	if got := quorum.Rivals(held()); got != 0 {
+		t.Errorf("%d rivals where nobody else was seen", got)
+	}
+}

@@ -130,7 +130,7 @@ var holdVariants = []variant{
 		name: "release without the token",
 		rule: "a node that was missed must not be the only one left that remembers too little",
 		file: "quorum/hold.go",
-		old:  `h.leave(h.terms, script.Free, h.token, h.departed.put)`, new: `h.leave(h.terms, script.Free, 0, h.departed.put)`,
+		old:  `h.leave(h.terms, script.Free, h.token, func`, new: `h.leave(h.terms, script.Free, 0, func`,
 		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
 	},
 	{
@@ -333,5 +333,35 @@ var holdVariants = []variant{
 		file: "quorum/lane.go",
 		old:  `renewed.TTL >= due-slack`, new: `renewed.TTL >= 0*(due-slack)`,
 		caught: []string{"quorum.TestShortenedTTLIsReported"},
+	},
+	{
+		name: "the local hold ignored",
+		rule: "while this process has the lock itself, there is nobody to ask",
+		file: "quorum/wait.go",
+		old:  `gone := w.line.oursGone(); gone != nil`, new: `gone := w.line.oursGone(); false`,
+		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
+	},
+	{
+		name: "the local hold forgotten after a while",
+		rule: "whoever comes shall know that",
+		file: "quorum/line.go",
+		old:  `	case held: // `, new: `	case false: // `,
+		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
+	},
+	{
+		name: "the last word of our own lock is of another one",
+		rule: "it was not asked, and need not be",
+		file: "quorum/line.go",
+		old: `if ln.ours != nil && !ln.ours.isGone() {
+		return`, new: `if false {
+		return`,
+		caught: []string{"quorum.TestEndOfAWaitForALockOfOurOwnHasEveryNodesWord"},
+	},
+	{
+		name: "gone only when a quorum says so",
+		rule: "or all have answered",
+		file: "quorum/hold.go",
+		old:  `t.granted+t.held >= h.c.need || t.waiting == 0 {`, new: `t.granted+t.held >= h.c.need {`,
+		caught: []string{"quorum.TestEndOfALeaseOfOurOwnLetsTheNextIn"},
 	},
 }
