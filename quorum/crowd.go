@@ -132,7 +132,8 @@ func (ln *line) won(h *hold, waited bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	ln.ours = h
-	if waited || ln.crowd.run.IsZero() {
+	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
+	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {
 		ln.crowd.run = ln.c.clock.Now()
 	}
 	ln.crowd.polite = false

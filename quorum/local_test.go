@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -242,6 +243,24 @@ func TestNothingIsLeftOfALine(t *testing.T) {
 		synctest.Wait()
 		if n := cl.listening("stock"); n != 0 {
 			t.Errorf("after Close %d subscriptions are left", n)
+		}
+	})
+}
+
+// A lock that nobody else wants leaves nothing behind in the process, not even for a moment.
+func TestUncontendedLockLeavesNoLine(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		for i := range 10 {
+			l, err := c.Acquire(t.Context(), fmt.Sprint("stock ", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, l)
+			synctest.Wait()
+			if n := quorum.LinesOf(c); n != 0 {
+				t.Fatalf("%d lines are left", n)
+			}
 		}
 	})
 }
