@@ -161,11 +161,10 @@ func strongest(votes []Vote) (holder string) {
 	return holder
 }
 
-// free looks at one node, a fast one, drawn at random, and tells whether it is worth trying: nobody has the lock there, or
-// nobody knows, or a wake has changed nothing, as on a node where somebody who died has left a key.
-func (w *waiter) free(woken bool) bool {
-	c, ln := w.c, w.line
-	i := int(c.random() * float64(len(c.nodes)))
+// look asks a node, one that answers, drawn at random, who has the lock there, and how many listen.
+func (w *waiter) look() (i int, holder string, listeners int, err error) {
+	c := w.c
+	i = int(c.random() * float64(len(c.nodes)))
 	for range c.nodes {
 		if !c.nodes[i].silent.Load() {
 			break
@@ -174,8 +173,15 @@ func (w *waiter) free(woken bool) bool {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, c.cfg.NodeTimeout)
 	defer cancel()
-	holder, listeners, err := c.nodes[i].Look(ctx, ln.name, script.Channel(ln.name))
+	holder, listeners, err = c.nodes[i].Look(ctx, w.line.name, script.Channel(w.line.name))
+	return i, holder, listeners, err
+}
 
+// free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
+// nothing, as on a node where somebody who died has left a key.
+func (w *waiter) free(woken bool) bool {
+	i, holder, listeners, err := w.look()
+	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if ln.subscribed {

@@ -313,14 +313,11 @@ func (ln *line) hears(i int) bool {
 	return ln.confirmed[i]
 }
 
-// oursGone is closed when the lock is given back that was had last from this line; nil if there was none.
-func (ln *line) oursGone() <-chan struct{} {
+// last is the last hold that was had from this line; nil if there was none.
+func (ln *line) last() *hold {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if ln.ours == nil {
-		return nil
-	}
-	return ln.ours.gone
+	return ln.ours
 }
 
 // alone tells whether nobody else waits, as far as is known.

@@ -22,11 +22,8 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 	if _, over := w.sleep(w.turn, 0); over != nil {
 		return nil, over
 	}
-	// While this process has the lock itself, there is nobody to ask.
-	if gone := w.line.oursGone(); gone != nil {
-		if _, over := w.sleep(gone, 0); over != nil {
-			return nil, over
-		}
+	if over := w.untilGiven(); over != nil {
+		return nil, over
 	}
 	w.since = c.clock.Now()
 	if over := w.letOthers(); over != nil {
@@ -62,6 +59,24 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, over
 		}
 		last = v
+	}
+}
+
+// untilGiven waits while this process has the lock itself: then there is nobody to ask. But the process may be the last to
+// know that it has lost it, by a force-release for one, so it takes a look now and then.
+func (w *waiter) untilGiven() error {
+	h := w.line.last()
+	if h == nil || h.isGone() {
+		return nil
+	}
+	for {
+		given, over := w.sleep(h.gone, pollHeld/2+w.c.upTo(pollHeld))
+		if over != nil || given {
+			return over
+		}
+		if _, holder, _, err := w.look(); err == nil && holder != h.holder {
+			return nil
+		}
 	}
 }
 

@@ -338,7 +338,7 @@ var holdVariants = []variant{
 		name: "the local hold ignored",
 		rule: "while this process has the lock itself, there is nobody to ask",
 		file: "quorum/wait.go",
-		old:  `gone := w.line.oursGone(); gone != nil`, new: `gone := w.line.oursGone(); false`,
+		old:  `if h == nil || h.isGone() {`, new: `if h == nil || true {`,
 		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
 	},
 	{
@@ -363,5 +363,12 @@ var holdVariants = []variant{
 		file: "quorum/hold.go",
 		old:  `t.granted+t.held >= h.c.need || t.waiting == 0 {`, new: `t.granted+t.held >= h.c.need {`,
 		caught: []string{"quorum.TestEndOfALeaseOfOurOwnLetsTheNextIn"},
+	},
+	{
+		name: "the local hold believed in",
+		rule: "the process may be the last to know that it has lost it",
+		file: "quorum/wait.go",
+		old:  `err == nil && holder != h.holder {`, new: `false && holder != h.holder && err == nil {`,
+		caught: []string{"quorum.TestLocalHoldThatWasForceReleasedHoldsUpNobody"},
 	},
 }
