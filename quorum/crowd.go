@@ -44,7 +44,8 @@ type crowd struct {
 const (
 	// A slot is slotTrips round trips, and slotTripsMore for each e-fold of the crowd. Two who come less than one apart both
 	// try; with n who wait, 1, 2 … n slots each, the first comes after a slot/(1 + 1/2 + … + 1/n), and 1 + … + 1/n ≈ ln n + 0.6.
-	// So the lock is left alone for about three round trips, however many wait, and every third time two of them meet.
+	// So the lock is left alone for some five round trips, and every fourth time two of them meet. That holds for a hundred
+	// processes; of a thousand that wait for one lock more meet, since mostSpread is not enough for them.
 	slotTrips, slotTripsMore = 3, 5
 	// leastSlot is what a machine takes to wake a process, however fast its network is.
 	leastSlot = 500 * time.Microsecond
