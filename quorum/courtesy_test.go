@@ -15,7 +15,8 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// bystanders make it look on every node as if so many others waited for a lock. They never come for it.
+// bystanders make it look on every node as if so many others waited for a lock. They never come for it. They come before the
+// clients, and so go after them: miniredis does not bear that one goes while it is told of a release.
 func (cl *cluster) bystanders(name string, n int) {
 	for range n {
 		for _, node := range cl.nodes {
@@ -130,9 +131,9 @@ func TestCourtesyDoesNotKeepAShortWaitFromTrying(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				cl.bystanders("stock", 100)
 				c := cl.client(quorum.Config{})
 				quorum.Fix(c, "polite", func() float64 { return 0.999 }) // the last moment of all
-				cl.bystanders("stock", 100)
 				for range 2 {
 					l := mustWait(t, c, "stock")
 					time.Sleep(100 * time.Millisecond) // longer than a turn

@@ -77,7 +77,7 @@ func (g *guard) uses(ttl time.Duration) {
 func (g *guard) checked(i int, r script.Record) {
 	n := g.c.nodes[i]
 	if r.Standing == script.StandingUnsettled || r.Quarantine > 0 {
-		n.pace.forgot(r.Incarnation)
+		n.pace.forgot(r.Incarnation, g.c.clock.Now())
 	}
 
 	g.mu.Lock()
@@ -127,6 +127,21 @@ func (g *guard) prolong() {
 			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
 			defer cancel()
 			_, _ = g.c.nodes[i].Check(ctx) // what fails is repeated before the node's next request
+			return nil
+		})
+	}
+}
+
+// ask asks all nodes for the longest TTL in use.
+func (g *guard) ask() {
+	if g.c.cfg.NoRestartGuard {
+		return
+	}
+	for _, n := range g.c.nodes {
+		g.group.Go(func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+			defer cancel()
+			_, _ = n.Check(ctx) // checked takes it in; a node that does not answer tells us when it is back
 			return nil
 		})
 	}

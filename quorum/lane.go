@@ -197,7 +197,7 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := l.node.pace.off(a.at); left > 0 {
+	if left := l.node.pace.off(a.at, l.c.guard.ttl()); left > 0 {
 		a.vote.Outcome, a.vote.Err = Failed, ranOff(left)
 		return a
 	}
@@ -220,7 +220,7 @@ func (l *lane) suspect(renewed script.Reply) {
 	now := l.c.clock.Now()
 	due := l.keyEnd.Sub(now)
 	slack := l.c.drift(due) + l.c.cfg.NodeTimeout
-	if renewed.TTL >= due-slack || l.node.pace.off(now) > 0 {
+	if renewed.TTL >= due-slack || l.node.pace.off(now, l.c.guard.ttl()) > 0 {
 		return // or the node's clock is to blame, and was reported: see pace.go
 	}
 	l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",

@@ -18,7 +18,10 @@ import (
 // them believes. So the node is reported, and its votes do not count for a while.
 //
 // For how long: a clock that ran off by d harms the leases whose drift is less than d. Those have a TTL below
-// d/DriftFactor, so when that time has passed they are all over, as every lease is after the guard time.
+// d/DriftFactor, so when that time has passed they are all over, as every lease is after the guard time. How much d is
+// at most, the width of both readings tells; and where a clock is slewed, d is what it ran off in all since the last guard
+// time, in however many bits that was seen. The guard time may be longer than this client has heard, so a clock that ran
+// off is a reason to ask all nodes for it.
 //
 // What is not seen: a node that nobody asked between two faults of its clock that make up for each other; and a jump
 // that the drift of the time between the two readings hides. A client that has not talked to a node before a jump cannot
@@ -34,8 +37,9 @@ type pace struct {
 	known       bool
 	floor       bound
 	ceiling     bound
-	since       clock.Instant // what was asked before tells of a clock that has been set since
-	until       clock.Instant // the node's votes do not count before
+	since       clock.Instant // of the last that was found; what was asked before tells of a clock that has been set since
+	total       time.Duration // that it ran off, at most, in the bits that were found since it was last all right
+	until       clock.Instant // the node's votes do not count before, nor longer than for the guard time
 	incarnation string        // of the node's memory, if it has forgotten
 }
 
@@ -47,7 +51,7 @@ type bound struct {
 
 // read takes in that the node's clock showed a time, in microseconds, at some moment between asked and answered. It
 // returns by how much it ran off since an earlier reading, and how long ago that was; 0 if it need not have. A
-// positive one ran ahead. No lease is longer than guard.
+// positive one ran ahead. What was found before guard is over and done with.
 func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Duration) (off, within time.Duration) {
 	// The node read its clock when it was asked, or when we were answered, or in between. Where that leaves room, the
 	// node is right: each bound comes with the moment for which it is true.
@@ -63,11 +67,16 @@ func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Durat
 		p.known, p.floor, p.ceiling = true, least, most
 		return 0, 0
 	}
+	var worst time.Duration
 	if ahead := micros(least.ahead - p.ceiling.ahead); ahead > p.drift(apart(answered, p.ceiling.at)) {
 		off, within = ahead, apart(answered, p.ceiling.at)
+		most := micros(most.ahead-p.floor.ahead) + p.drift(apart(asked, p.floor.at))
+		worst = max(ahead, most)
 	}
 	if behind := micros(p.floor.ahead - most.ahead); behind > p.drift(apart(asked, p.floor.at)) {
 		off, within = -behind, apart(asked, p.floor.at)
+		most := micros(p.ceiling.ahead-least.ahead) + p.drift(apart(answered, p.ceiling.at))
+		worst = max(behind, most)
 	}
 	if off == 0 {
 		// Of two readings the one counts that tells more now, after what they lose with time.
@@ -79,9 +88,12 @@ func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Durat
 		}
 		return 0, 0
 	}
+	if answered.Sub(p.since) >= guard {
+		p.total = 0
+	}
+	p.total = min(p.total+worst, century)
 	p.since, p.floor, p.ceiling = answered, least, most
-	harms := min(guard, time.Duration(min(float64(guard), float64(off.Abs())/p.factor)))
-	if till := answered.Add(harms); till.After(p.until) {
+	if till := answered.Add(time.Duration(min(float64(century), float64(p.total)/p.factor))); till.After(p.until) {
 		p.until = till
 	}
 	return off, within
@@ -94,20 +106,27 @@ func (p *pace) worth(fresh, old bound, sign int64) bool {
 	return sign*fresh.ahead <= sign*old.ahead+lost
 }
 
-// off tells how long the node's votes do not count yet; 0 if they do.
-func (p *pace) off(now clock.Instant) time.Duration {
+// century is longer than any lease.
+const century = 100 * 365 * 24 * time.Hour
+
+// off tells how long the node's votes do not count yet; 0 if they do. No lease is longer than guard, by what is known now.
+func (p *pace) off(now clock.Instant, guard time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(0, p.until.Sub(now))
+	if p.until.IsZero() {
+		return 0
+	}
+	return max(0, clock.Earlier(p.until, p.since.Add(guard)).Sub(now))
 }
 
 // forgot takes in that the node has lost its memory, and may be another machine with another clock. Its votes do not
 // count anyway, until nothing matters that it granted before.
-func (p *pace) forgot(incarnation string) {
+// What was asked before now tells of the clock that it had.
+func (p *pace) forgot(incarnation string, now clock.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.incarnation != incarnation {
-		p.incarnation, p.known, p.until = incarnation, false, clock.Instant{}
+		p.incarnation, p.known, p.until, p.total, p.since = incarnation, false, clock.Instant{}, 0, now
 	}
 }
 
@@ -126,16 +145,18 @@ func apart(a, b clock.Instant) time.Duration { return a.Sub(b).Abs() }
 
 // watch compares a node's clock with ours, and reports one that runs off.
 func (c *Coordinator) watch(v *voter, shown int64, asked, answered clock.Instant) {
-	before := v.pace.off(answered)
-	off, within := v.pace.read(shown, asked, answered, c.guard.ttl())
+	guard := c.guard.ttl()
+	before := v.pace.off(answered, guard)
+	off, within := v.pace.read(shown, asked, answered, guard)
 	if off == 0 || before > 0 {
 		return // it is all right, or known
 	}
+	c.guard.ask()
 	c.log.Warn("a node's clock ran off from ours by more than the drift: its votes do not count for a while",
-		"node", v.name, "ahead", off, "within", within, "drift", c.drift(within), "for", v.pace.off(answered))
+		"node", v.name, "ahead", off, "within", within, "drift", c.drift(within), "for", v.pace.off(answered, guard))
 	wrong := 0
 	for _, n := range c.nodes {
-		if n.pace.off(answered) > 0 {
+		if n.pace.off(answered, guard) > 0 {
 			wrong++
 		}
 	}

@@ -55,7 +55,7 @@ func TestClocksWithinTheDriftAreNotBlamed(t *testing.T) {
 		for range rapid.IntRange(2, 40).Draw(t, "readings") {
 			r.rate = rapid.Float64Range(-paceFactor, paceFactor).Draw(t, "rate")
 			r.pass(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
-			if off, within := r.ask(p); off != 0 || p.off(r.now) != 0 {
+			if off, within := r.ask(p); off != 0 || p.off(r.now, paceGuard) != 0 {
 				t.Fatalf("blamed for %v within %v", off, within)
 			}
 		}
@@ -86,13 +86,13 @@ func TestJumpThatTheDriftCannotExplainIsFound(t *testing.T) {
 		if off == 0 || (off > 0) != (jump > 0) || off.Abs() > jump.Abs()+least {
 			t.Fatalf("a jump by %v was found to be %v", jump, off)
 		}
-		if got := p.off(r.now); got != paceGuard { // four seconds are more than the drift of any lease
+		if got := p.off(r.now, paceGuard); got != paceGuard { // four seconds are more than the drift of any lease
 			t.Fatalf("votes do not count for %v, want %v", got, paceGuard)
 		}
 		r.rate = 0
 		r.pass(paceGuard)
-		if off, within := r.ask(p); off != 0 || p.off(r.now) != 0 {
-			t.Fatalf("still blamed for %v within %v, for %v", off, within, p.off(r.now))
+		if off, within := r.ask(p); off != 0 || p.off(r.now, paceGuard) != 0 {
+			t.Fatalf("still blamed for %v within %v, for %v", off, within, p.off(r.now, paceGuard))
 		}
 	})
 }
@@ -142,5 +142,18 @@ func TestNumbersOfAMadClockDoNotWrapRound(t *testing.T) {
 		if off, _ := p.read(shown, at, at, paceGuard); (off > 0) != (shown > 0) || off == 0 {
 			t.Errorf("a clock that went to %d ran off by %v", shown, off)
 		}
+	}
+}
+
+// How far a clock was set lies between two bounds. That it is at least so much shows that it was; how much it is at most
+// decides for how long.
+func TestJumpIsTakenForTheMostItCanBe(t *testing.T) {
+	p := newPace()
+	at := clock.NewPortable().Now().Add
+	const ms = time.Millisecond
+	p.read((400 * ms).Microseconds(), at(0), at(400*ms), paceGuard)         // the question took all the time
+	p.read((1900 * ms).Microseconds(), at(1000*ms), at(1400*ms), paceGuard) // set by 900ms, and the answer took it
+	if left := p.off(at(1400*ms), paceGuard); left < paceGuard {
+		t.Errorf("votes do not count for %v only", left)
 	}
 }
