@@ -79,4 +79,11 @@ var clockVariants = []variant{
 		old:  `worst = max(ahead, most)`, new: `worst = ahead; _ = most`,
 		caught: []string{"quorum.TestJumpIsTakenForTheMostItCanBe"},
 	},
+	{
+		name: "nobody is asked how long the longest TTL is",
+		rule: "a clock that ran off is a reason to ask all nodes for it",
+		file: "quorum/pace.go",
+		old:  `	c.guard.ask()` + "\n", new: ``,
+		caught: []string{"quorum.TestClockThatRanOffIsAReasonToAskForTheLongestTTL"},
+	},
 }
