@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration sim soak mutation docker fencing fuzz bench lint vuln demo ci
+.PHONY: test race integration sim soak mutation docker fencing fuzz bench bench-report lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -33,6 +33,9 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . ./...
+
+bench-report: # beside other lock clients, on the same servers: a table, and bench/bench.html
+	go -C bench run .
 
 lint:
 	"$$(.ci/tool golangci-lint)" run ./...
