@@ -94,7 +94,7 @@ func TestRestartedNodeIsEmptyAtItsAddress(t *testing.T) {
 	} {
 		ok(t, node.Set(t.Context(), "key", 1, 0).Err())
 		ok(t, down(0))
-		ok(t, down2(cluster)) // a node that is down is left so
+		ok(t, errors.Join(cluster.Kill(0), cluster.Stop(0))) // a node that is down is left so
 		refuses(t, node)
 		ok(t, cluster.Restart(0, false))
 		eventually(t, "an empty node", func() bool {
@@ -106,8 +106,6 @@ func TestRestartedNodeIsEmptyAtItsAddress(t *testing.T) {
 		t.Error("restarted with data that it never kept")
 	}
 }
-
-func down2(c *docker.Cluster) error { return errors.Join(c.Kill(0), c.Stop(0)) }
 
 func TestPersistentNodeKeepsWhatItAnswered(t *testing.T) {
 	t.Parallel()

@@ -23,9 +23,13 @@ func (g *gate) stream(d direction, from, to *net.TCPConn) {
 	for range q.filled {
 		var ended bool
 		err := g.pass(d, func() {
-			var data []byte
-			var end error
-			data, end = q.take()
+			if wasReset(from) {
+				// The reader may not have come to it yet, and what it has read is not to be delivered any more.
+				reset(to)
+				ended = true
+				return
+			}
+			data, end := q.take()
 			if len(data) > 0 {
 				_ = to.SetWriteDeadline(time.Now().Add(passTimeout))
 				if _, err := to.Write(data); err != nil {
