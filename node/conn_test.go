@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -89,7 +90,11 @@ func TestGivenUpRequestHasNoEffectAfterTheServerWakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			must(t, n, lock("after"), script.Granted)
-			time.Sleep(2 * detourDelay) // for what is under way on the detour: no condition shows that nothing will come
+			// The server has the connections that were given up before the one that it just answered on, and closes each
+			// once it has carried out what came over it. Then the one that asks and the one that works are left.
+			eventually(t, "nothing is under way any more", func() bool {
+				return strings.Count(s.Client().ClientList(t.Context()).Val(), "\n") == 2
+			})
 			if found := s.Client().Exists(t.Context(), "late").Val(); found != 0 {
 				t.Error("a request took effect after it was given up")
 			}
@@ -220,6 +225,29 @@ func TestUnixSocket(t *testing.T) {
 	endsInTime(t, n, verdict{timeout: true, sent: true})
 	_, err = ask(open(t, "unix://"+socket+".not"), lock("a"), patience)
 	wantError(t, err, verdict{})
+}
+
+func TestCloseEndsADialThatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := with(t, &redis.Options{Addr: "blackhole:1", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := ask(n, lock("a"), time.Hour)
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		start := time.Now()
+		_ = n.Close()
+		if err := <-ended; err == nil {
+			t.Error("no error without a connection")
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("went on dialling for %v", took)
+		}
+	})
 }
 
 func TestCallersDialerAndOnConnect(t *testing.T) {

@@ -1,12 +1,16 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
@@ -18,6 +22,7 @@ func resubscribes(t *testing.T, s *redisserver.Server, e *ear, breakIt func()) {
 	before := e.subscribed()
 	breakIt()
 	eventually(t, "subscribed once more", func() bool { return e.subscribed() > before })
+	eventually(t, "the server has noticed that the others are gone", func() bool { return len(subscribers(t, s)) == 1 })
 	if got := publish(t, s, "a", "after"); got != 1 {
 		t.Errorf("%d connections hear a message, want one", got)
 	}
@@ -25,29 +30,31 @@ func resubscribes(t *testing.T, s *redisserver.Server, e *ear, breakIt func()) {
 }
 
 func TestEveryNewConnectionIsTold(t *testing.T) {
-	for title, breakIt := range map[string]func(*testing.T, *redisserver.Server){
-		"restarted, empty": func(t *testing.T, s *redisserver.Server) {
+	for title, breakIt := range map[string]func(t *testing.T, s *redisserver.Server, dials *atomic.Int32){
+		"restarted, empty": func(t *testing.T, s *redisserver.Server, _ *atomic.Int32) {
 			if err := s.Restart(); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"the connection is killed": func(t *testing.T, s *redisserver.Server) {
+		"the connection is killed": func(t *testing.T, s *redisserver.Server, _ *atomic.Int32) {
 			if n, err := s.Client().Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Int(); err != nil || n != 1 {
 				t.Fatal(n, err)
 			}
 		},
-		"down for a while": func(t *testing.T, s *redisserver.Server) {
+		"down for a while": func(t *testing.T, s *redisserver.Server, dials *atomic.Int32) {
 			s.Kill()
-			time.Sleep(3 * beat) // for some attempts that fail
+			before := dials.Load()
+			eventually(t, "some attempts fail", func() bool { return dials.Load() >= before+4 })
 			if err := s.Restart(); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"stopped": func(t *testing.T, s *redisserver.Server) {
+		"stopped": func(t *testing.T, s *redisserver.Server, dials *atomic.Int32) {
 			if err := s.Pause(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(5 * beat) // long enough to be noticed
+			before := dials.Load()
+			eventually(t, "it is noticed", func() bool { return dials.Load() > before })
 			if err := s.Resume(); err != nil {
 				t.Fatal(err)
 			}
@@ -56,11 +63,15 @@ func TestEveryNewConnectionIsTold(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := redisserver.Start(t)
-			n := open(t, s.URL())
+			var dials atomic.Int32
+			n := with(t, &redis.Options{Addr: s.Addr(), Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			}})
 			e, stop := listen(t, n, "a")
 			defer stop()
 			for range 2 {
-				resubscribes(t, s, e, func() { breakIt(t, s) })
+				resubscribes(t, s, e, func() { breakIt(t, s, &dials) })
 			}
 		})
 	}
@@ -121,12 +132,14 @@ func TestListeningWithoutPermissionIsNoBusyLoop(t *testing.T) {
 				}
 				return total
 			}
-			before := connections()
-			stop := n.Listen(tt.channel, 10*time.Millisecond, func(e node.Event) { t.Errorf("heard %+v", e) })
-			time.Sleep(300 * time.Millisecond) // without a pause it would be hundreds
-			stop()
-			if tries := connections() - before; tries < 2 || tries > 15 {
-				t.Errorf("tried %d times in 0.3 s", tries)
+			before, start := connections(), time.Now()
+			const budget = 10 * time.Millisecond
+			stop := n.Listen(tt.channel, budget, func(e node.Event) { t.Errorf("heard %+v", e) })
+			defer stop()
+			eventually(t, "it goes on trying", func() bool { return connections() >= before+9 })
+			// The pauses between nine attempts, of which each is twice the one before.
+			if took := time.Since(start); took < 255*budget/10 {
+				t.Errorf("nine attempts took %v", took)
 			}
 		})
 	}

@@ -218,6 +218,8 @@ func TestStopWaitsForACallUnderWay(t *testing.T) {
 	s := redisserver.Start(t)
 	n := open(t, s.URL())
 	began, goOn := make(chan struct{}), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(goOn) })
+	defer letGo() // else a test that failed would not end
 	var once sync.Once
 	var finished atomic.Bool
 	stop := n.Listen("a", beat, func(node.Event) {
@@ -236,8 +238,20 @@ func TestStopWaitsForACallUnderWay(t *testing.T) {
 		}
 		close(done)
 	}()
-	close(goOn)
+	eventually(t, "stop waits", func() bool { return blocked("sync.Mutex.Lock", "node.(*listeners).remove") })
+	letGo()
 	<-done
+}
+
+// blocked tells whether a goroutine is in a state, as the runtime calls it, in a call of a function.
+func blocked(state, function string) bool {
+	buf := make([]byte, 1<<20)
+	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(g, "["+state) && strings.Contains(g, function) {
+			return true
+		}
+	}
+	return false
 }
 
 // Listeners come and go, connections break, calls are made, and Close comes in the middle of it.
@@ -284,15 +298,26 @@ func TestCloseEndsListeners(t *testing.T) {
 	if err := stopped.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []*node.Node{
-		open(t, stopped.URL()), open(t, gone.url()), open(t, silent.url()),
-		with(t, &redis.Options{Addr: "blackhole:1", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, io.ErrUnexpectedEOF
-		}}),
+	dial := new(net.Dialer).DialContext
+	never := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, io.ErrUnexpectedEOF
+	}
+	for _, server := range []redis.Options{
+		{Addr: stopped.Addr(), Dialer: dial}, {Addr: gone.Addr().String(), Dialer: dial},
+		{Addr: silent.Addr().String(), Dialer: dial}, {Addr: "blackhole:1", Dialer: never},
 	} {
+		dials, dial := make(chan struct{}, 1), server.Dialer
+		server.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			select {
+			case dials <- struct{}{}:
+			default:
+			}
+			return dial(ctx, network, addr)
+		}
+		n := with(t, &server)
 		n.Listen("a", beat, func(e node.Event) { t.Errorf("%s: heard %+v", n.Name(), e) })
-		time.Sleep(2 * time.Millisecond) // in the middle of connecting
+		<-dials // in the middle of connecting
 		start := time.Now()
 		if err := n.Close(); err != nil {
 			t.Error(err)

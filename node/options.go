@@ -131,7 +131,8 @@ func (n *Node) harden(opts *redis.Options) *redis.Options {
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.PoolTimeout = forever
-	o.MinIdleConns = 0 // made in the background, without a deadline
+	o.MinIdleConns = 0   // made in the background, without a deadline
+	o.MaxActiveConns = 0 // would refuse requests at once; the pool's size bounds the connections, and requests wait for one
 
 	dial, plain := dialer(*opts, o.Network)
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {

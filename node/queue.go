@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -13,8 +12,8 @@ import (
 // A queue lets the requests of all goroutines to one node share round trips.
 //
 // A request that finds a connection free goes out at once, on the caller's own goroutine: nobody is handed anything, and
-// nobody waits for company. While as many batches are under way as there may be, requests queue up, and the first to
-// come takes all of them along in one pipeline. So the load makes the batches: one caller has none, and a hundred share
+// nobody waits for company. While as many batches are under way as there may be, requests queue up, and one of them
+// takes the others along in one pipeline. So the load makes the batches: one caller has none, and a hundred share
 // a write and a read. On the way a request keeps what it is alone: its own deadline, its last moment as of the write, its
 // own answer.
 //
@@ -87,43 +86,62 @@ func (q *queue) run(ctx context.Context, c *call) error {
 	return c.outcome
 }
 
-// landed makes the first that waits the leader of the next batch.
+// landed sends off those that wait, as the next batch.
 func (q *queue) landed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.next()
+}
+
+// next is landed with q.mu held.
+func (q *queue) next() {
 	if len(q.waiting) == 0 {
 		q.flying--
 		q.waiting = nil // what was long once is not kept
 		return
 	}
-	q.waiting[0].turn <- true
-	q.waiting = q.waiting[1:]
+	n := min(len(q.waiting), mostTogether)
+	batch := slices.Clone(q.waiting[:n])
+	q.waiting = q.waiting[n:]
+	lead(batch)
 }
 
-// fly sends the leader's request and those that wait.
+// lead makes the request that has most time the leader of a batch: it stays until the batch is back, and any other would
+// be kept beyond its own deadline by that. It is called with q.mu held: whom it chooses has not left.
+func lead(batch []*call) {
+	leader := batch[0]
+	for _, c := range batch[1:] {
+		if c.outlasts(leader) {
+			leader = c
+		}
+	}
+	leader.batch = batch
+	leader.turn <- true
+}
+
+// outlasts tells whether a request has more time than another.
+func (c *call) outlasts(other *call) bool {
+	d, ends := c.ctx.Deadline()
+	than, otherEnds := other.ctx.Deadline()
+	return otherEnds && (!ends || d.After(than))
+}
+
+// fly sends a leader's batch.
 func (q *queue) fly(leader *call) {
 	defer q.landed()
-	q.mu.Lock()
-	n := min(len(q.waiting), mostTogether-1)
-	batch := append([]*call{leader}, q.waiting[:n]...)
-	q.waiting = q.waiting[n:]
-	q.mu.Unlock()
-
-	var deadline time.Time
-	sent := batch[:0:0]
-	for _, c := range batch {
-		if err := c.expired(); err != nil {
-			c.outcome = err
-			continue
+	sent := make([]*call, 0, len(leader.batch))
+	for _, c := range leader.batch {
+		if c.outcome = c.expired(); c.outcome == nil {
+			sent = append(sent, c)
 		}
-		if d, ok := c.ctx.Deadline(); ok && d.After(deadline) {
-			deadline = d
-		}
-		sent = append(sent, c)
 	}
 	// Nobody's own context: that of one must not end the others'.
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
+	ctx := context.Background()
+	if deadline, ok := leader.ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
 	switch len(sent) {
 	case 0:
 	case 1:
@@ -131,7 +149,7 @@ func (q *queue) fly(leader *call) {
 	default:
 		q.node.together(ctx, sent)
 	}
-	for _, c := range batch {
+	for _, c := range leader.batch {
 		if c != leader {
 			c.turn <- false
 		}
@@ -154,24 +172,31 @@ func (n *Node) together(ctx context.Context, calls []*call) {
 	}
 }
 
-// abandon takes a request out of the queue whose time is up.
+// abandon takes a request out of the queue whose time is up. One that is in a batch already is left there: it is not sent
+// any more, or has no effect.
 func (q *queue) abandon(c *call) error {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if i := slices.Index(q.waiting, c); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
-		q.mu.Unlock()
 		return c.ctx.Err()
 	}
-	q.mu.Unlock()
-	if c.written.Load() {
-		return c.ctx.Err() // it is on its way; nobody waits for the answer
-	}
-	// It is a leader, or in a batch that is about to be written: then it may be sent, or not.
-	if leads := <-c.turn; leads {
-		q.landed()
+	select {
+	case leads := <-c.turn:
+		if !leads {
+			return c.outcome // it has just come back
+		}
+	default:
+		c.leave()
 		return c.ctx.Err()
 	}
-	return c.outcome
+	others := slices.DeleteFunc(c.batch, func(o *call) bool { return o == c || o.gone() })
+	if len(others) > 0 {
+		lead(others)
+	} else {
+		q.next()
+	}
+	return c.ctx.Err()
 }
 
 // expired tells whether it is too late to send the request.

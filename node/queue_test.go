@@ -93,34 +93,29 @@ func TestAnswersOfABatchAreEachOnesOwn(t *testing.T) {
 }
 
 func TestErrorOfOneInABatchIsNotTheOthers(t *testing.T) {
-	first := make(chan struct{})
-	f := serve(t, func(c []string) string {
-		switch {
-		case !strings.HasPrefix(c[0], "EVAL"):
-			return ""
-		case strings.Contains(strings.Join(c, " "), "bad"):
-			return "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
-		case strings.Contains(strings.Join(c, " "), "first"):
-			<-first
+	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		if _, err := net.Redis().Lpush(script.FenceKey("4"), "no fence"); err != nil {
+			t.Fatal(err)
 		}
-		return granted()
+		start := time.Now()
+		var all sync.WaitGroup
+		all.Go(func() { must(t, n, lock("first"), script.Granted) })
+		synctest.Wait()
+		for i := range 9 {
+			all.Go(func() {
+				if i != 4 {
+					must(t, n, lock(fmt.Sprint(i)), script.Granted)
+					return
+				}
+				_, err := ask(n, lock("4"), patience)
+				wantError(t, err, verdict{refused: true})
+			})
+		}
+		all.Wait()
+		if took := time.Since(start); took != 20*time.Millisecond {
+			t.Errorf("took %v, want two round trips of 10ms: one for the first, one for all others", took)
+		}
 	})
-	n := open(t, f.url(), node.WithConnections(1))
-	var all sync.WaitGroup
-	all.Go(func() { must(t, n, lock("first"), script.Granted) })
-	eventually(t, "the first is under way", func() bool { return f.count("EVALSHA") == 1 })
-	for i := range 9 {
-		all.Go(func() {
-			if i != 4 {
-				must(t, n, lock(fmt.Sprint("good ", i)), script.Granted)
-				return
-			}
-			_, err := ask(n, lock("bad"), patience)
-			wantError(t, err, verdict{refused: true})
-		})
-	}
-	close(first)
-	all.Wait()
 }
 
 // A server that knows none of the scripts says so of each.
@@ -193,6 +188,21 @@ func TestRequestThatExpiresInTheQueueIsNotSent(t *testing.T) {
 	})
 }
 
+// A request that may take effect at any time does not expire in the queue.
+func TestRequestWithoutALastMomentWaitsItsTurn(t *testing.T) {
+	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		var all sync.WaitGroup
+		all.Go(func() { must(t, n, lock("first"), script.Granted) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got, err := n.Run(ctx, lock("any time"), clock.Instant{}); err != nil || got.Status != script.Granted {
+			t.Errorf("%+v, %v", got, err)
+		}
+		all.Wait()
+	})
+}
+
 // Whoever gives up leaves the others their places.
 func TestCallersThatLeaveHoldUpNobody(t *testing.T) {
 	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
@@ -211,6 +221,105 @@ func TestCallersThatLeaveHoldUpNobody(t *testing.T) {
 			cancel()
 			all.Wait()
 		}
+	})
+}
+
+// timesOut makes a request that is not answered, and ends when its own time is up.
+func timesOut(t *testing.T, n *node.Node, budget time.Duration, want verdict) {
+	t.Helper()
+	start := time.Now()
+	_, err := ask(n, lock(budget.String()), budget)
+	wantError(t, err, want)
+	if took := time.Since(start); took != budget {
+		t.Errorf("took %v, of %v", took, budget)
+	}
+}
+
+// Whichever of them has the batch sent, a request that shares a round trip does not wait for the time that others have.
+func TestLeaderOfABatchEndsAtItsOwnDeadline(t *testing.T) {
+	for _, budgets := range [][]time.Duration{
+		{100 * time.Millisecond, time.Second, 500 * time.Millisecond}, {time.Second, 100 * time.Millisecond},
+	} {
+		inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+			var all sync.WaitGroup
+			all.Go(func() { must(t, n, lock("first"), script.Granted) })
+			synctest.Wait()
+			for _, d := range budgets {
+				all.Go(func() { timesOut(t, n, d, verdict{sent: true, timeout: true}) })
+				synctest.Wait()
+			}
+			time.Sleep(12 * time.Millisecond) // the first is back, and they are under way
+			net.Hold()
+			all.Wait()
+			net.Resume()
+			must(t, n, lock("next"), script.Granted)
+		})
+	}
+}
+
+// A batch that waits for a new connection keeps nobody who has less time than its leader.
+func TestBatchThatIsNotWrittenYetKeepsNobody(t *testing.T) {
+	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = ask(n, lock("first"), patience) })
+		synctest.Wait()
+		for _, d := range []time.Duration{100 * time.Millisecond, time.Second} {
+			all.Go(func() { timesOut(t, n, d, verdict{timeout: true}) })
+			synctest.Wait()
+		}
+		net.Hold()
+		net.Kill() // breaks the connection of the first
+		net.Start(true)
+		all.Wait()
+		net.Resume()
+		must(t, n, lock("next"), script.Granted)
+	})
+}
+
+// What was left in a batch is written with it, and has no effect, though its last moment has not come.
+func TestRequestLeftInABatchHasNoEffect(t *testing.T) {
+	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = ask(n, lock("first"), patience) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		all.Go(func() {
+			_, err := n.Run(ctx, lock("left"), n.Clock().Now().Add(patience))
+			wantError(t, err, verdict{timeout: true})
+		})
+		all.Go(func() { must(t, n, lock("stays"), script.Granted) })
+		synctest.Wait()
+		net.Hold()
+		net.Kill()
+		net.Start(true)
+		time.Sleep(50 * time.Millisecond) // they wait for the connection
+		cancel()
+		synctest.Wait()
+		net.Resume()
+		all.Wait()
+		if net.Redis().Exists("left") {
+			t.Error("it took effect")
+		}
+	})
+}
+
+// A caller that has all the time there is waits its turn like others.
+func TestRequestsWithoutADeadlineShareRoundTrips(t *testing.T) {
+	inQueue(t, 1, func(t *testing.T, _ *faultnet.Node, n *node.Node) {
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				if i%3 == 0 {
+					must(t, n, lock(fmt.Sprint(i)), script.Granted)
+					return
+				}
+				got, err := n.Run(context.Background(), lock(fmt.Sprint(i)), clock.Instant{})
+				if err != nil || got.Status != script.Granted {
+					t.Errorf("got %+v, %v, want granted", got, err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -85,6 +86,8 @@ type call struct {
 	until    clock.Instant
 	by, text string
 
+	writing sync.Mutex // held while written and left are decided on
+	left    bool       // nobody waits for it any more: what is written yet must do nothing
 	written atomic.Bool
 	sent    clock.Instant
 	last    atomic.Int64
@@ -92,6 +95,7 @@ type call struct {
 	// While it waits in the queue of the node.
 	ctx     context.Context
 	turn    chan bool // receives true when it is to lead a batch, false when it has come back from one
+	batch   []*call   // what it leads, itself included
 	outcome error
 }
 
@@ -106,6 +110,24 @@ func (c *call) bySource(ctx context.Context) {
 	c.written.Store(false)
 }
 
+// leave makes what has not been written yet do nothing. One without a last moment would do it all the same, so it counts as
+// written.
+func (c *call) leave() {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.left = true
+	if c.until.IsZero() {
+		c.written.Store(true)
+	}
+}
+
+// gone tells whether nobody waits for the call any more.
+func (c *call) gone() bool {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.left
+}
+
 // Args returns the command and its arguments.
 func (c *call) Args() []any {
 	c.sent = c.node.clock.Now()
@@ -113,8 +135,14 @@ func (c *call) Args() []any {
 	if !c.until.IsZero() {
 		last, _ = c.node.offset.nodeTime(c.until)
 	}
-	c.last.Store(last)
-	c.written.Store(true) // last: who sees it set may read the rest
+	c.writing.Lock()
+	if c.left {
+		last = 1 // long ago
+	} else {
+		c.last.Store(last)
+		c.written.Store(true) // last: who sees it set may read the rest
+	}
+	c.writing.Unlock()
 	keys := c.req.Keys()
 	args := []any{c.by, c.text, len(keys)}
 	for _, key := range keys {

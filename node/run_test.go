@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
@@ -181,18 +182,25 @@ func TestLastMoment(t *testing.T) {
 	n := open(t, f.url())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, left := range []time.Duration{0, time.Second, time.Hour} {
-		until := n.Clock().Now().Add(left)
-		if left == 0 {
-			until = until.Add(-1 << 62) // even a past one is one
-		}
-		before := time.Now()
+	last := func(until clock.Instant) int64 {
+		t.Helper()
 		if _, err := n.Run(ctx, lock("a"), until); err != nil {
 			t.Fatal(err)
 		}
-		last := micros(t, (<-args)[6])
-		if latest := before.Add(left).UnixMicro() + 2000; left != 0 && (last > latest || last < latest-2_000_000) {
-			t.Errorf("the last moment is %d us after it should be", last-latest)
+		return micros(t, (<-args)[6])
+	}
+	if got := last(clock.Instant{}); got != 0 {
+		t.Errorf("without a last moment it is %d, want 0", got)
+	}
+	// Even a past one is one.
+	if got := last(n.Clock().Now().Add(-1 << 62)); got <= 0 || got >= time.Now().UnixMicro() {
+		t.Errorf("a last moment that is past is %d", got)
+	}
+	for _, left := range []time.Duration{time.Second, time.Hour} {
+		until, before := n.Clock().Now().Add(left), time.Now()
+		got, latest := last(until), before.Add(left).UnixMicro()+2000
+		if got > latest || got < latest-2_000_000 {
+			t.Errorf("the last moment is %d us after it should be", got-latest)
 		}
 	}
 }

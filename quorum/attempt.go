@@ -58,12 +58,18 @@ type attempt struct {
 	token    int64 // the token agreed upon
 }
 
+// maxClamp is how far a proposed token may be from a node's clock at most. A node that lost its counter goes on from its
+// clock, when it has been in quarantine: later than any token by more than the quarantine, less what the proposals may be
+// off, of that client and of this one. So their clamps together have to be less than any quarantine that there has been,
+// whatever TTL is in use by now. A client whose clock is further off than that needs a second round for its tokens.
+const maxClamp = time.Second
+
 // request is what every node is asked.
 func (a *attempt) request() errand {
 	return errand{
 		req: script.Acquire{
 			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
-			Proposal: a.proposal, Clamp: a.terms.ttl / 4,
+			Proposal: a.proposal, Clamp: min(a.terms.ttl/4, maxClamp),
 		},
 		until: a.end(), begun: a.start, ttl: a.terms.ttl,
 	}

@@ -92,6 +92,24 @@ func (cl *cluster) client(cfg quorum.Config) *quorum.Coordinator {
 	return cl.clientOn(&faultnet.Cable{}, cfg)
 }
 
+// warmClient returns one that is connected to all nodes, which know its scripts, and waits for nothing any more.
+func (cl *cluster) warmClient(cfg quorum.Config) *quorum.Coordinator {
+	cl.t.Helper()
+	c := cl.client(cfg)
+	mustRelease(cl.t, mustAcquire(cl.t, c, context.Background(), "warm"))
+	time.Sleep(time.Second)
+	return c
+}
+
+// warmAt returns a warm client, a delay away from every node.
+func (cl *cluster) warmAt(delay time.Duration) *quorum.Coordinator {
+	cl.t.Helper()
+	for _, n := range cl.nodes {
+		n.Delay(delay)
+	}
+	return cl.warmClient(quorum.Config{})
+}
+
 // clientOn returns one at the end of a cable.
 func (cl *cluster) clientOn(cable *faultnet.Cable, cfg quorum.Config) *quorum.Coordinator {
 	cl.t.Helper()
@@ -132,6 +150,14 @@ func (cl *cluster) present(name string) int {
 		}
 	}
 	return n
+}
+
+// own makes a stranger the owner of a lock on some nodes.
+func own(nodes []*faultnet.Node, name, holder string) {
+	for _, n := range nodes {
+		n.Redis().Del(name)
+		n.Redis().HSet(name, holder, "1")
+	}
 }
 
 // fence is the fence of a node, as Redis stores it.
@@ -254,4 +280,18 @@ func (s *suspendable) sleep(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.by += d
+}
+
+// ear hears what a node announces about a lock. It comes before the clients, and so goes after them: miniredis does not bear
+// that one comes or goes while it is asked who listens, or told something, nor that nobody reads what it is told.
+func (cl *cluster) ear(i int, name string) (heard <-chan string) {
+	sub, all := cl.nodes[i].Redis().NewSubscriber(), make(chan string, 1000)
+	cl.t.Cleanup(sub.Close)
+	sub.Subscribe(script.Channel(name))
+	go func() {
+		for m := range sub.Messages() {
+			all <- m.Message
+		}
+	}()
+	return all
 }

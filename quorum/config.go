@@ -114,8 +114,8 @@ func validateName(name string) error {
 	if name == "" {
 		return errors.New("redquorum: the lock's name is empty: want at least one byte")
 	}
-	if name == script.RecordKey {
-		return fmt.Errorf("redquorum: the lock's name is %q, where every node keeps its own record: want another one", name)
+	if script.Reserved(name) {
+		return fmt.Errorf("redquorum: the lock's name is %q, where the nodes keep what locks need: want another one", name)
 	}
 	return nil
 }

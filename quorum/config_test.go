@@ -88,6 +88,8 @@ func TestInvalidCallsTouchNoNode(t *testing.T) {
 		}{
 			{"empty name", second(c.Acquire(ctx, "")), []string{"name", "empty"}},
 			{"the name of a node's record", second(c.Acquire(ctx, script.RecordKey)), []string{"name", "redquorum_node"}},
+			{"the name of a counter", second(c.Acquire(ctx, script.FenceKey("stock"))), []string{"name", "redquorum_fence:{stock}"}},
+			{"the name of a revocation", second(c.ForceRelease(ctx, script.RevokedKey("stock"))), []string{"name", "redquorum_revoked:{stock}"}},
 			{"empty name, try", second(c.TryAcquire(ctx, "")), []string{"name", "empty"}},
 			{"empty name, inspect", second(c.Inspect(ctx, "")), []string{"name", "empty"}},
 			{"empty name, force", second(c.ForceRelease(ctx, "")), []string{"name", "empty"}},

@@ -30,8 +30,9 @@ type Coordinator struct {
 	holders atomic.Uint64
 	random  func() float64 // in [0,1): how long to stay away
 
-	sameServer atomic.Bool // two addresses turned out to be one server
-	guard      guard
+	sameServer   atomic.Bool // two addresses turned out to be one server
+	clockDoubted atomic.Bool // so many nodes' clocks seem to run off that it may be ours
+	guard        guard
 
 	watchdog   *renew.Watchdog
 	background crew // lanes: requests under way and what they leave to do
@@ -133,11 +134,12 @@ func (c *Coordinator) newHolder() string {
 	return c.id + ":" + strconv.FormatUint(c.holders.Add(1), 10)
 }
 
-// twice takes in that a node knew a holder it had never seen: two addresses are one server. A quorum of addresses is
-// then no quorum of servers, so no lock is taken any more.
+// twice takes in that a node has the name of another one, or knew a holder it had never seen: two addresses are one server.
+// A quorum of addresses is then no quorum of servers, so no lock is taken until each is known to be a server of its own.
+// (Were one taken all the same, that server would have one vote: for a holder that is there already it grants nothing.)
 func (c *Coordinator) twice(n *voter) {
 	if !c.sameServer.Swap(true) {
-		c.log.Error("two addresses are one server; no lock is taken until the configuration is mended", "node", n.name)
+		c.log.Error("two addresses are one server; no lock is taken until that is mended", "node", n.name)
 	}
 }
 

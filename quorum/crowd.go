@@ -162,39 +162,59 @@ func strongest(votes []Vote) (holder string) {
 	return holder
 }
 
-// look asks a node, one that answers, drawn at random, who has the lock there, and how many listen.
-func (w *waiter) look() (i int, holder string, listeners int, err error) {
+// A sight is what a look at one node showed: who has the lock there, and how many listen.
+type sight struct {
+	node      int
+	holder    string
+	listeners int
+	err       error
+}
+
+// look looks at a node, one that answers, drawn at random. It does not outlast the wait.
+func (w *waiter) look() sight {
 	c := w.c
-	i = int(c.random() * float64(len(c.nodes)))
+	i := int(c.random() * float64(len(c.nodes)))
 	for range c.nodes {
 		if !c.nodes[i].silent.Load() {
 			break
 		}
 		i = (i + 1) % len(c.nodes)
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, c.cfg.NodeTimeout)
-	defer cancel()
-	holder, listeners, err = c.nodes[i].Look(ctx, w.line.name, script.Channel(w.line.name))
-	return i, holder, listeners, err
+	seen := make(chan sight, 1)
+	c.background.do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
+		defer cancel()
+		s := sight{node: i}
+		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.name, script.Channel(w.line.name))
+		seen <- s
+	})
+	select {
+	case s := <-seen:
+		return s
+	case <-w.ctx.Done():
+		return sight{node: i, err: w.ctx.Err()}
+	case <-c.closing:
+		return sight{node: i, err: ErrClosed}
+	}
 }
 
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
 func (w *waiter) free(woken bool) bool {
-	i, holder, listeners, err := w.look()
+	s := w.look()
 	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if ln.subscribed {
-		if ln.confirmed[i] {
-			listeners-- // this process
+		if ln.confirmed[s.node] {
+			s.listeners-- // this process
 		}
-		ln.crowd.others = max(0, listeners)
+		ln.crowd.others = max(0, s.listeners)
 	}
-	if err != nil || holder == "" {
+	if s.err != nil || s.holder == "" {
 		return true
 	}
-	moved := ln.crowd.seen(holder)
+	moved := ln.crowd.seen(s.holder)
 	if woken && moved {
 		w.late++
 	}

@@ -18,9 +18,7 @@ import (
 func TestNodeThatWakesWithOurRequestIsClean(t *testing.T) {
 	for _, hung := range []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 3 * time.Second} {
 		inBubble(t, 3, func(t *testing.T, cl *cluster) {
-			c := cl.client(quorum.Config{TTL: time.Hour})
-			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-			time.Sleep(time.Second)
+			c := cl.warmClient(quorum.Config{TTL: time.Hour})
 			cl.nodes[2].Hold()
 			l := mustAcquire(t, c, t.Context(), "stock")
 			mustRelease(t, l)
@@ -32,16 +30,21 @@ func TestNodeThatWakesWithOurRequestIsClean(t *testing.T) {
 	}
 }
 
-// Stragglers are never cancelled, and a release never overtakes them: thousands of cycles with replies out of step
+// Stragglers are never cancelled, and a release never overtakes them, although it would be quicker: hundreds of cycles
 // leave nothing.
 func TestReleaseNeverOvertakesALateGrant(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{})
-		for i, n := range cl.nodes {
-			n.Delay(time.Duration(i*i) * time.Millisecond)
+		c := cl.warmClient(quorum.Config{})
+		distant := func(each time.Duration) {
+			for i, n := range cl.nodes {
+				n.Delay(time.Duration(i*i) * each)
+			}
 		}
 		for range 200 {
-			mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+			distant(time.Millisecond)
+			l := mustAcquire(t, c, t.Context(), "stock")
+			distant(time.Millisecond / 10)
+			mustRelease(t, l)
 		}
 		cl.eventually(time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
 	})
@@ -85,6 +88,29 @@ func TestReleaseWithoutAQuorumSaysSoAndGoesOn(t *testing.T) {
 	})
 }
 
+// Somebody saw that the lease lives, and tells the nodes its state when it has been released.
+func TestNothingIsSentAfterTheRelease(t *testing.T) {
+	for title, way := range map[string]time.Duration{"release under way": 10 * time.Millisecond, "release done": 0} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+				synctest.Wait()
+				for _, n := range cl.nodes {
+					n.Delay(way)
+				}
+				go func() { _ = l.Release(context.Background()) }()
+				synctest.Wait()
+				for range 3 {
+					quorum.Restate(l, 1)
+					synctest.Wait()
+				}
+				time.Sleep(time.Second)
+				cl.never(ttl, "the lock is back", func() bool { return cl.present("stock") > 0 })
+			})
+		})
+	}
+}
+
 func TestReleaseByAnotherHolderDoesNothing(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
@@ -97,6 +123,30 @@ func TestReleaseByAnotherHolderDoesNothing(t *testing.T) {
 		if cl.present("stock") != 3 || l.Err() != nil {
 			t.Error("an old holder released a new one's lock")
 		}
+	})
+}
+
+// A release that was given up, and repeated, arrives when somebody else has the lock.
+func TestLateReleaseDoesNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.warmClient(quorum.Config{}), cl.warmClient(quorum.Config{})
+		old := mustAcquire(t, a, t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[2].HoldConnections()
+		mustRelease(t, old)
+		cl.eventually(2*time.Second, "released over another connection", func() bool { return cl.present("stock") == 0 })
+		l := mustAcquire(t, b, t.Context(), "stock")
+		cl.eventually(2*time.Second, "the next one has it", func() bool { return cl.present("stock") == 3 })
+		before := cl.nodes[2].Requests()
+		cl.nodes[2].Resume()
+		synctest.Wait()
+		if cl.nodes[2].Requests() == before {
+			t.Fatal("nothing arrived late, and the test shows nothing")
+		}
+		if who := cl.holders("stock"); who[2] != l.Holder() || l.Err() != nil {
+			t.Errorf("held on %q, %v", who, l.Err())
+		}
+		mustRelease(t, l)
 	})
 }
 
@@ -179,9 +229,7 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 // and the acquire arrives after the rollback. "Absent" then proves nothing.
 func TestRollbackGoesOnUntilNothingCanArriveAnyMore(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{TTL: time.Hour})
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-		time.Sleep(time.Second)
+		c := cl.warmClient(quorum.Config{TTL: time.Hour})
 		late := cl.nodes[2]
 		late.HoldConnections()
 		l := mustAcquire(t, c, t.Context(), "stock")
@@ -200,9 +248,7 @@ func TestRollbackGoesOnUntilNothingCanArriveAnyMore(t *testing.T) {
 // A request that waits behind one under way gives way to the release, and not the other way round.
 func TestReleaseReplacesARenewalThatWaits(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{TTL: time.Hour})
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-		time.Sleep(time.Second)
+		c := cl.warmClient(quorum.Config{TTL: time.Hour})
 		cl.nodes[2].Hold()
 		l := mustAcquire(t, c, t.Context(), "stock") // under way to node 2
 		if err := l.Renew(t.Context()); err != nil { // waits behind it
@@ -218,9 +264,7 @@ func TestReleaseReplacesARenewalThatWaits(t *testing.T) {
 // there first and find nothing.
 func TestReleaseWaitsForTheAcquireThatIsUnderWay(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{TTL: time.Hour})
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-		time.Sleep(time.Second)
+		c := cl.warmClient(quorum.Config{TTL: time.Hour})
 		cl.nodes[2].HoldConnections()
 		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
 		time.Sleep(100 * time.Millisecond)

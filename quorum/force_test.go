@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -52,9 +53,16 @@ func TestTwoForceReleasesKeepBothHoldersOut(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		operator := cl.client(quorum.Config{})
 		first := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
-		_, _ = operator.ForceRelease(t.Context(), "stock")
+		force := func() {
+			t.Helper()
+			synctest.Wait() // no acquire is on its way any more: a node that it reaches later would grant it
+			if held, err := operator.ForceRelease(t.Context(), "stock"); err != nil || !held {
+				t.Fatal(held, err)
+			}
+		}
+		force()
 		second := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
-		_, _ = operator.ForceRelease(t.Context(), "stock")
+		force()
 		<-first.Done()
 		<-second.Done()
 		wantIs(t, first.Err(), quorum.ErrLost)
@@ -83,10 +91,12 @@ func TestForceReleaseOfAKeyOfAnotherType(t *testing.T) {
 		for _, n := range cl.nodes {
 			_ = n.Redis().Set("stock", "data")
 		}
-		held, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock")
+		c := cl.client(quorum.Config{})
+		held, err := c.ForceRelease(t.Context(), "stock")
 		if !held || err != nil {
 			t.Error(held, err)
 		}
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
 	})
 }
 
@@ -168,6 +178,50 @@ func TestInspectTellsWhoHoldsWhatAndForHowLong(t *testing.T) {
 	})
 }
 
+// Somebody held it when it was looked at, though the node that knew does not answer any more when it is to forget.
+func TestForceReleaseTellsOfAHolderThatOnlyTheFirstLookFound(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		o := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, o, t.Context(), "warm"))
+		if _, err := o.ForceRelease(t.Context(), "warm"); err != nil { // the nodes know the scripts
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cl.nodes[0].Redis().HSet("stock", "stranger:1", "1")
+		for _, n := range cl.nodes {
+			n.Delay(10 * time.Millisecond)
+		}
+		go func() {
+			time.Sleep(25 * time.Millisecond) // the first look is over
+			cl.nodes[0].Hold()
+		}()
+		held, err := o.ForceRelease(t.Context(), "stock")
+		if err != nil || !held {
+			t.Errorf("held: %v, %v", held, err)
+		}
+		cl.nodes[0].Redis().Del("stock")
+	})
+}
+
+// A node that was missed when a hold was added, or given back, does not tell the truth.
+func TestInspectTellsTheHoldCountOfMostNodes(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		for i, count := range []string{"1", "2", "3", "2", "2"} {
+			cl.nodes[i].Redis().HSet("stock", "stranger:1", count)
+		}
+		o := cl.client(quorum.Config{})
+		for range 10 { // whatever order they are counted in
+			s, err := o.Inspect(t.Context(), "stock")
+			if err != nil || s.Holder != "stranger:1" || s.HoldCount != 2 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+		}
+		for _, n := range cl.nodes {
+			n.Redis().Del("stock")
+		}
+	})
+}
+
 func TestPingTellsWhatEachNodeLacks(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
@@ -239,6 +293,65 @@ func TestRevocationLivesAsLongAsTheLeaseEverywhere(t *testing.T) {
 		for i, n := range cl.nodes {
 			if lives := n.Redis().TTL(script.RevokedKey("stock")); lives < l.Remaining() {
 				t.Errorf("node %d: revoked for %v, and the lease lives %v", i, lives, l.Remaining())
+			}
+		}
+	})
+}
+
+func TestInspectUnderAContextThatIsOverAsksNobody(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		asked := func() (n int) {
+			for _, node := range cl.nodes {
+				n += node.Requests()
+			}
+			return n
+		}
+		before := asked()
+		_, err := c.Inspect(ctx, "stock")
+		wantIs(t, err, context.Canceled)
+		time.Sleep(time.Second)
+		if n := asked() - before; n != 0 {
+			t.Errorf("%d commands", n)
+		}
+	})
+}
+
+// Nobody will decide within its time about the node without a record.
+func TestPingEndsWithItsContext(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		cl.nodes[0].Restart()
+		cl.nodes[1].Hold()
+		time.AfterFunc(490*time.Millisecond, cl.nodes[0].Hold) // it has answered, and will not hear what it is worth
+		c := cl.client(quorum.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), 510*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		wantIs(t, c.Ping(ctx), context.DeadlineExceeded)
+		if took := time.Since(start); took > 510*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		cl.nodes[0].Resume()
+		cl.nodes[1].Resume()
+	})
+}
+
+// A renewal was under way when the holder was looked for: the lease has a TTL more than was seen, and the node that it missed
+// must refuse the holder as long.
+func TestRevocationOutlivesARenewalThatWasUnderWay(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes[:2] {
+			n.Redis().HSet("stock", "stranger:1", "1")
+			n.Redis().SetTTL("stock", time.Second)
+		}
+		if held, err := cl.client(quorum.Config{}).ForceRelease(t.Context(), "stock"); err != nil || !held {
+			t.Fatalf("held: %v, %v", held, err)
+		}
+		for i, n := range cl.nodes {
+			if left := n.Redis().TTL(script.RevokedKey("stock")); left < ttl {
+				t.Errorf("node %d refuses the holder for %v, want %v at least", i, left, ttl)
 			}
 		}
 	})

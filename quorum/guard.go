@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,8 @@ type guard struct {
 
 	mu      sync.Mutex
 	longest time.Duration   // the longest TTL heard of
-	runs    []string        // the servers' own names, by node
+	runs    []string        // the servers' own names, by node, as of the last check of each
+	alike   []string        // a name that another one has as well, by node that is asked again whether it is its own
 	resting []time.Duration // the longest TTL that a node in quarantine knows of, by node; 0 if it is in none
 	told    map[string]bool // warnings that were given
 
@@ -50,7 +52,8 @@ type decision struct {
 func (c *Coordinator) guardNodes() {
 	g := &c.guard
 	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]bool{}
-	g.runs, g.resting = make([]string, len(c.nodes)), make([]time.Duration, len(c.nodes))
+	n := len(c.nodes)
+	g.runs, g.alike, g.resting = make([]string, n), make([]string, n), make([]time.Duration, n)
 	if c.cfg.NoRestartGuard {
 		return
 	}
@@ -76,9 +79,7 @@ func (g *guard) uses(ttl time.Duration) {
 // checked takes in what a check of node i found. It is called before any request goes out on the connection.
 func (g *guard) checked(i int, r script.Record) {
 	n := g.c.nodes[i]
-	if r.Standing == script.StandingUnsettled || r.Quarantine > 0 {
-		n.pace.forgot(r.Incarnation, g.c.clock.Now())
-	}
+	n.pace.serves(r.Incarnation, g.c.clock.Now())
 
 	g.mu.Lock()
 	g.longest = max(g.longest, r.TTL)
@@ -87,24 +88,25 @@ func (g *guard) checked(i int, r script.Record) {
 		g.resting[i] = r.TTL
 	}
 	g.prolong()
-	g.runs[i] = r.Run
-	twin := -1
-	for j, run := range g.runs {
-		if j != i && run != "" && run == r.Run {
-			twin = j
-		}
-	}
+	twins, apart := g.compare(i, r.Run), g.apart()
 	g.mu.Unlock()
-	if twin >= 0 {
+	switch {
+	case twins:
 		g.c.twice(n)
+	case apart && g.c.sameServer.Swap(false):
+		g.c.log.Warn("every address leads to a server of its own now", "node", n.name)
 	}
 	if r.Quarantine > 0 {
-		g.warn(n.name+r.Incarnation, "a node was restarted and may have forgotten locks: it does not vote for a while",
+		g.warn(n.name+r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
 			slog.String("node", n.name), slog.Duration("quarantine", r.Quarantine))
 	}
 	if r.Nodes != 0 && r.Nodes != len(g.c.nodes) {
 		g.warn(n.name+"/nodes", "clients are configured with different numbers of nodes: unless the set of nodes is being changed, two of "+
 			"them may hold one lock", slog.String("node", n.name), slog.Int("ours", len(g.c.nodes)), slog.Int("theirs", r.Nodes))
+	}
+	if off := time.UnixMicro(r.Now).Sub(g.c.clock.Wall()); off.Abs() > maxClamp {
+		g.warn(n.name+"/time", "a node's clock shows another time than this machine's: locks are safe, but tokens take a second "+
+			"round trip, and a counter that is lost may go back by the difference", slog.String("node", n.name), slog.Duration("ahead", off))
 	}
 	if r.Evicts != "" {
 		g.warn(n.name+"/evicts", "a node may throw locks away when its memory is full: set maxmemory-policy to noeviction",
@@ -123,12 +125,7 @@ func (g *guard) prolong() {
 			continue
 		}
 		g.resting[i] = 0 // until the answer is there
-		g.group.Go(func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
-			defer cancel()
-			_, _ = g.c.nodes[i].Check(ctx) // what fails is repeated before the node's next request
-			return nil
-		})
+		g.recheck(i)
 	}
 }
 
@@ -137,13 +134,61 @@ func (g *guard) ask() {
 	if g.c.cfg.NoRestartGuard {
 		return
 	}
-	for _, n := range g.c.nodes {
-		g.group.Go(func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
-			defer cancel()
-			_, _ = n.Check(ctx) // checked takes it in; a node that does not answer tells us when it is back
-			return nil
-		})
+	for i := range g.c.nodes {
+		g.recheck(i)
+	}
+}
+
+// recheck checks a node, without waiting for it. checked takes in what it finds; where it fails, the node is checked before
+// its next request.
+func (g *guard) recheck(i int) {
+	g.group.Go(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+		defer cancel()
+		_, _ = g.c.nodes[i].Check(ctx)
+		return nil
+	})
+}
+
+// compare takes in the name of the server at node i, and tells whether another node is the same server. What was heard of
+// that one may be old, and the two have changed places since: so it is asked again first. It is called with g.mu held.
+func (g *guard) compare(i int, run string) (twins bool) {
+	again := g.alike[i] == run
+	g.alike[i], g.runs[i] = "", run
+	for j, other := range g.runs {
+		if j == i || run == "" || other != run {
+			continue
+		}
+		if again {
+			return true
+		}
+		g.alike[j] = run
+		g.recheck(j)
+	}
+	return false
+}
+
+// apart tells whether every node is known to be a server of its own. It is called with g.mu held.
+func (g *guard) apart() bool {
+	for i, run := range g.runs {
+		if run == "" || slices.Contains(g.runs[:i], run) {
+			return false
+		}
+	}
+	return true
+}
+
+// distinguish waits until it is known of nodes that seem to be one server whether they are.
+func (g *guard) distinguish(ctx context.Context) {
+	g.mu.Lock()
+	alike := slices.Clone(g.alike)
+	g.mu.Unlock()
+	for i, name := range alike {
+		if name != "" {
+			ctx, cancel := context.WithTimeout(ctx, g.c.cfg.NodeTimeout)
+			_, _ = g.c.nodes[i].Check(ctx)
+			cancel()
+		}
 	}
 }
 

@@ -84,6 +84,9 @@ func (c *Coordinator) Inspect(ctx context.Context, name string) (State, error) {
 		return State{}, err
 	}
 	defer c.leave()
+	if ctx.Err() != nil {
+		return State{Name: name}, c.noAnswer("inspect", name, contextErrors(ctx)...)
+	}
 	b := c.survey(script.Inspect{Name: name})
 	ended := c.all(ctx, b)
 	answers, _ := b.snapshot()

@@ -73,7 +73,9 @@ func (l *lane) put(e *errand) {
 		l.busy = true
 		l.c.background.do(func() { l.run(e) })
 	}
-	l.over = l.over || e.farewell
+	if e.farewell {
+		l.over = true
+	}
 	l.mu.Unlock()
 	if dropped != nil {
 		dropped.done(judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
@@ -86,7 +88,7 @@ func (l *lane) run(e *errand) {
 			l.bid(e)
 		} else {
 			a := l.send(e)
-			if a.reply.Status == script.Unsettled && l.c.guard.decided() {
+			if a.reply.Status == script.Unsettled && l.c.guard.decided(context.Background()) {
 				a = l.send(e) // at once: a node that was restarted empty shall have the lease back
 			}
 			a = l.weigh(e, l.recognise(e, a))
@@ -177,18 +179,15 @@ func (l *lane) recognise(e *errand, a answer) answer {
 	l.asked++
 	if l.asked > 1 && a.reply.Status == script.Already {
 		a.reply.Status = script.Granted
-		at := a.at
-		a = judge(l.node.name, a.reply, nil, a.vote.Elapsed)
-		a.at = at
-		return a
+		a.vote = judge(l.node.name, a.reply, nil, a.vote.Elapsed).vote
 	}
 	return a
 }
 
 // weigh decides whether a grant counts as a vote. That of a node whose clock runs off does not: nobody knows when its keys
-// end. That of a node in quarantine does only while the node's last vote for
-// this holder has not run out: so long it cannot have voted for anybody else, and forgotten it. If restores always
-// counted, a lease that never had this node would get its vote while another, that had, was forgotten.
+// end. That of a node in quarantine does only while the node's last vote for this holder has not run out: so long it cannot
+// have voted for anybody else, and forgotten it. If restores always counted, a lease that never had this node would get its
+// vote while another, that had, was forgotten.
 func (l *lane) weigh(e *errand, a answer) answer {
 	switch a.reply.Status {
 	case script.Granted, script.Renewed, script.Restored:

@@ -47,8 +47,8 @@ type line struct {
 	closing *time.Timer // guarded by all.mu: runs while nobody has joined, see linger
 }
 
-// linger is how long a line stays when nobody waits any more, and this process does not have the lock: a process that
-// takes it again and again would else subscribe again every time, and meet the crowd as if for the first time.
+// linger is how long a line goes on listening when nobody waits any more: a process that takes a lock again and again would
+// else subscribe again every time, and meet the crowd as if for the first time.
 const linger = 500 * time.Millisecond
 
 // join finds or makes the line of a name.
@@ -110,20 +110,24 @@ func (ln *line) leave(w *waiter) {
 
 // empty decides what becomes of a line if nobody has joined it. It is called with all.mu held.
 func (ln *line) empty() {
+	held := ln.held()
 	ln.mu.Lock()
-	held := ln.ours != nil && !ln.ours.isGone()
 	contended := ln.subscribed || ln.crowd != crowd{}
 	ln.mu.Unlock()
 	switch {
 	case ln.users > 0:
-	case ln.all.closed:
-		ln.all.remove(ln)
-	case held: // whoever comes shall know that; given decides anew
-	case contended:
+	case !ln.all.closed && contended:
 		ln.stay()
+	case !ln.all.closed && held: // whoever comes shall know that; given decides anew
 	default:
 		ln.all.remove(ln)
 	}
+}
+
+// held tells whether this process has the lock, from this line.
+func (ln *line) held() bool {
+	h := ln.last()
+	return h != nil && !h.isGone()
 }
 
 // given takes in that a lock which was had from a line has been given back.
@@ -141,7 +145,11 @@ func (ln *line) stay() {
 		ln.closing = time.AfterFunc(linger, func() {
 			ln.all.mu.Lock()
 			defer ln.all.mu.Unlock()
-			if ln.users == 0 {
+			switch {
+			case ln.users > 0:
+			case ln.held() && !ln.all.closed:
+				ln.hush() // nobody waits; given decides what becomes of the line
+			default:
 				ln.all.remove(ln)
 			}
 		})
@@ -159,6 +167,13 @@ func (ls *lines) remove(ln *line) {
 		ln.closing.Stop()
 	}
 	ln.hush()
+}
+
+// count is how many names there are.
+func (ls *lines) count() int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.byName)
 }
 
 // close ends the lines that only stay for a while, and lets no other do that.

@@ -119,6 +119,46 @@ func TestEndOfAWaitForALockOfOurOwnHasEveryNodesWord(t *testing.T) {
 	})
 }
 
+// A node that the lock did not reach has no word to say about it.
+func TestNodeThatALockOfOurOwnDidNotReachIsNotSaidToHoldIt(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		cl.nodes[2].Kill()
+		c := cl.client(quorum.Config{})
+		l := mustWait(t, c, "stock")
+		_, err := c.Acquire(t.Context(), "stock", quorum.WithWaitTime(100*time.Millisecond))
+		var votes *quorum.QuorumError
+		if !errors.As(err, &votes) || votes.Votes[0].Holder != l.Holder() || votes.Votes[2].Outcome != quorum.Unknown || votes.Votes[2].Holder != "" {
+			t.Errorf("%v", err)
+		}
+		mustRelease(t, l)
+	})
+}
+
+// One node has let go of the lock. As long as a quorum may have it yet, there is nothing to ask for.
+func TestWaiterOfALockOfOurOwnWaitsUntilAQuorumHasLetGo(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		l := mustWait(t, c, "stock")
+		synctest.Wait()
+		got := acquiring(c, t.Context(), "stock")
+		synctest.Wait()
+		cl.nodes[1].Hold()
+		cl.nodes[2].Hold()
+		go func() { _ = l.Release(context.Background()) }()
+		synctest.Wait()
+		if who := cl.holders("stock"); who[0] != "" {
+			t.Errorf("held by %s on the node that has let go, before the others have", who[0])
+		}
+		cl.nodes[1].Resume()
+		cl.nodes[2].Resume()
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		mustRelease(t, r.lease)
+	})
+}
+
 // However the lease ends, the next one of the process gets its turn.
 func TestEndOfALeaseOfOurOwnLetsTheNextIn(t *testing.T) {
 	for title, tt := range map[string]struct {

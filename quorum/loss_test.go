@@ -41,9 +41,8 @@ func TestLossThatOnlyLateAnswersShow(t *testing.T) {
 		synctest.Wait()
 		cl.nodes[0].Kill()
 		cl.nodes[1].Kill()
+		own(cl.nodes[2:], "stock", "stranger:1")
 		for i, n := range cl.nodes[2:] {
-			n.Redis().Del("stock")
-			n.Redis().HSet("stock", "stranger:1", "1")
 			n.Delay(time.Duration(i) * 20 * time.Millisecond)
 		}
 		wantIs(t, l.Renew(t.Context()), quorum.ErrNoQuorum)

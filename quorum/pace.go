@@ -2,7 +2,9 @@ package quorum
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +25,10 @@ import (
 // time, in however many bits that was seen. The guard time may be longer than this client has heard, so a clock that ran
 // off is a reason to ask all nodes for it.
 //
+// A node that has forgotten may be another machine, which shows another time and runs all right. Or its clock was set
+// while it is in quarantine, and the quarantine ends at another moment than it should. So its votes do not count either,
+// but there is nobody to blame.
+//
 // What is not seen: a node that nobody asked between two faults of its clock that make up for each other; and a jump
 // that the drift of the time between the two readings hides. A client that has not talked to a node before a jump cannot
 // know of it. Tokens depend on no clock.
@@ -40,7 +46,15 @@ type pace struct {
 	since       clock.Instant // of the last that was found; what was asked before tells of a clock that has been set since
 	total       time.Duration // that it ran off, at most, in the bits that were found since it was last all right
 	until       clock.Instant // the node's votes do not count before, nor longer than for the guard time
-	incarnation string        // of the node's memory, if it has forgotten
+	incarnation string        // of the node's memory
+	forgot      bool          // it is another one since the last reading
+}
+
+// A deviation is what two readings of a node's clock show that the drift does not explain: by how much it ran off, and in
+// what time. A positive one ran ahead; 0 if it need not have.
+type deviation struct {
+	off, within time.Duration
+	forgot      bool // the node forgot in between, and may be another machine
 }
 
 // A bound is how many microseconds the node's clock was ahead of ours, at most or at least, at an instant.
@@ -50,9 +64,8 @@ type bound struct {
 }
 
 // read takes in that the node's clock showed a time, in microseconds, at some moment between asked and answered. It
-// returns by how much it ran off since an earlier reading, and how long ago that was; 0 if it need not have. A
-// positive one ran ahead. What was found before guard is over and done with.
-func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Duration) (off, within time.Duration) {
+// returns how it ran off since an earlier reading. What was found before guard is over and done with.
+func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Duration) deviation {
 	// The node read its clock when it was asked, or when we were answered, or in between. Where that leaves room, the
 	// node is right: each bound comes with the moment for which it is true.
 	shown = max(-maddest, min(shown, maddest))
@@ -61,24 +74,26 @@ func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Durat
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if asked.Before(p.since) {
-		return 0, 0
+		return deviation{}
 	}
 	if !p.known {
-		p.known, p.floor, p.ceiling = true, least, most
-		return 0, 0
+		p.known, p.forgot, p.floor, p.ceiling = true, false, least, most
+		return deviation{}
 	}
+	d := deviation{forgot: p.forgot}
+	p.forgot = false
 	var worst time.Duration
 	if ahead := micros(least.ahead - p.ceiling.ahead); ahead > p.drift(apart(answered, p.ceiling.at)) {
-		off, within = ahead, apart(answered, p.ceiling.at)
+		d.off, d.within = ahead, apart(answered, p.ceiling.at)
 		most := micros(most.ahead-p.floor.ahead) + p.drift(apart(asked, p.floor.at))
 		worst = max(ahead, most)
 	}
 	if behind := micros(p.floor.ahead - most.ahead); behind > p.drift(apart(asked, p.floor.at)) {
-		off, within = -behind, apart(asked, p.floor.at)
+		d.off, d.within = -behind, apart(asked, p.floor.at)
 		most := micros(p.ceiling.ahead-least.ahead) + p.drift(apart(answered, p.ceiling.at))
 		worst = max(behind, most)
 	}
-	if off == 0 {
+	if d.off == 0 {
 		// Of two readings the one counts that tells more now, after what they lose with time.
 		if p.worth(most, p.ceiling, 1) {
 			p.ceiling = most
@@ -86,17 +101,24 @@ func (p *pace) read(shown int64, asked, answered clock.Instant, guard time.Durat
 		if p.worth(least, p.floor, -1) {
 			p.floor = least
 		}
-		return 0, 0
+		return deviation{}
 	}
-	if answered.Sub(p.since) >= guard {
+	found := answered
+	if answered.Before(p.floor.at) {
+		// An answer that was overtaken: the clock was set after it, and what is known is what it shows now.
+		d.off, found = -d.off, p.floor.at
+	} else {
+		p.floor, p.ceiling = least, most
+	}
+	if found.Sub(p.since) >= guard {
 		p.total = 0
 	}
 	p.total = min(p.total+worst, century)
-	p.since, p.floor, p.ceiling = answered, least, most
-	if till := answered.Add(time.Duration(min(float64(century), float64(p.total)/p.factor))); till.After(p.until) {
+	p.since = found
+	if till := found.Add(time.Duration(min(float64(century), float64(p.total)/p.factor))); till.After(p.until) {
 		p.until = till
 	}
-	return off, within
+	return d
 }
 
 // worth tells whether a new bound is the tighter one, when the clocks have run apart since the older of the two as far
@@ -119,14 +141,16 @@ func (p *pace) off(now clock.Instant, guard time.Duration) time.Duration {
 	return max(0, clock.Earlier(p.until, p.since.Add(guard)).Sub(now))
 }
 
-// forgot takes in that the node has lost its memory, and may be another machine with another clock. Its votes do not
-// count anyway, until nothing matters that it granted before.
-// What was asked before now tells of the clock that it had.
-func (p *pace) forgot(incarnation string, now clock.Instant) {
+// serves takes in what incarnation of the node's memory a check found. Another one than before may be another machine with
+// another clock, and what was asked before now tells of the clock that it had.
+func (p *pace) serves(incarnation string, now clock.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.incarnation != incarnation {
-		p.incarnation, p.known, p.until, p.total, p.since = incarnation, false, clock.Instant{}, 0, now
+		if p.incarnation != "" {
+			p.forgot, p.since = true, now
+		}
+		p.incarnation = incarnation
 	}
 }
 
@@ -147,22 +171,38 @@ func apart(a, b clock.Instant) time.Duration { return a.Sub(b).Abs() }
 func (c *Coordinator) watch(v *voter, shown int64, asked, answered clock.Instant) {
 	guard := c.guard.ttl()
 	before := v.pace.off(answered, guard)
-	off, within := v.pace.read(shown, asked, answered, guard)
-	if off == 0 || before > 0 {
+	d := v.pace.read(shown, asked, answered, guard)
+	if d.off == 0 || before > 0 {
 		return // it is all right, or known
 	}
 	c.guard.ask()
-	c.log.Warn("a node's clock ran off from ours by more than the drift: its votes do not count for a while",
-		"node", v.name, "ahead", off, "within", within, "drift", c.drift(within), "for", v.pace.off(answered, guard))
+	c.hurry()
+	text := "a node's clock ran off from ours by more than the drift: its votes do not count for a while"
+	if d.forgot {
+		text = "a node that forgot shows another time than before, as another machine would: its votes do not count for a while"
+	}
+	c.log.Warn(text, "node", v.name, "ahead", d.off, "within", d.within, "drift", c.drift(d.within),
+		"for", v.pace.off(answered, guard))
 	wrong := 0
 	for _, n := range c.nodes {
 		if n.pace.off(answered, guard) > 0 {
 			wrong++
 		}
 	}
-	if wrong == len(c.nodes)-c.need+1 {
+	if all := wrong > len(c.nodes)-c.need; c.clockDoubted.Swap(all) != all && all {
 		c.log.Warn("the clocks of so many nodes ran off that no quorum is left: more likely it was this machine's clock",
 			"nodes", wrong)
+	}
+}
+
+// hurry renews all leases: a node whose vote was counted may have let go of them, and it is now that a quorum without it,
+// or the key restored there, can keep somebody else out.
+func (c *Coordinator) hurry() {
+	c.mu.Lock()
+	holds := slices.Collect(maps.Keys(c.holds))
+	c.mu.Unlock()
+	for _, h := range holds {
+		h.hurry()
 	}
 }
 

@@ -46,7 +46,8 @@ func (r *pacedRun) ask(p *pace) (off, within time.Duration) {
 	r.pass(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(r.t, "there")))
 	shown := r.shows.Microseconds()
 	r.pass(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(r.t, "back")))
-	return p.read(shown, asked, r.now, paceGuard)
+	d := p.read(shown, asked, r.now, paceGuard)
+	return d.off, d.within
 }
 
 func TestClocksWithinTheDriftAreNotBlamed(t *testing.T) {
@@ -105,7 +106,8 @@ func TestOldReadingHidesNoJump(t *testing.T) {
 		p.read(0, start, start, paceGuard) // took no time at all
 		read := func(after, ahead time.Duration) (off, within time.Duration) {
 			asked := start.Add(after)
-			return p.read((after + 5*time.Millisecond + ahead).Microseconds(), asked, asked.Add(10*time.Millisecond), paceGuard)
+			d := p.read((after + 5*time.Millisecond + ahead).Microseconds(), asked, asked.Add(10*time.Millisecond), paceGuard)
+			return d.off, d.within
 		}
 		for d := 10 * time.Second; d < time.Hour; d += 10 * time.Second {
 			if off, _ := read(d, 0); off != 0 {
@@ -125,10 +127,10 @@ func TestAnswerFromBeforeTheJumpIsNotASecondOne(t *testing.T) {
 	at := start.Add
 	const ms = time.Millisecond
 	p.read(0, at(0), at(ms), paceGuard)
-	if off, _ := p.read((500 * ms).Microseconds(), at(100*ms), at(101*ms), paceGuard); off < 399*ms || off > 401*ms {
+	if off := p.read((500 * ms).Microseconds(), at(100*ms), at(101*ms), paceGuard).off; off < 399*ms || off > 401*ms {
 		t.Fatalf("a jump by 400ms was found to be %v", off)
 	}
-	if off, _ := p.read((50 * ms).Microseconds(), at(50*ms), at(105*ms), paceGuard); off != 0 {
+	if off := p.read((50 * ms).Microseconds(), at(50*ms), at(105*ms), paceGuard).off; off != 0 {
 		t.Errorf("a late answer was taken for a jump back by %v", off)
 	}
 }
@@ -139,7 +141,7 @@ func TestNumbersOfAMadClockDoNotWrapRound(t *testing.T) {
 	p.read(0, start, start, paceGuard)
 	for i, shown := range []int64{math.MaxInt64, math.MinInt64, math.MaxInt64} {
 		at := start.Add(time.Duration(i+1) * time.Second)
-		if off, _ := p.read(shown, at, at, paceGuard); (off > 0) != (shown > 0) || off == 0 {
+		if off := p.read(shown, at, at, paceGuard).off; (off > 0) != (shown > 0) || off == 0 {
 			t.Errorf("a clock that went to %d ran off by %v", shown, off)
 		}
 	}
@@ -155,5 +157,37 @@ func TestJumpIsTakenForTheMostItCanBe(t *testing.T) {
 	p.read((1900 * ms).Microseconds(), at(1000*ms), at(1400*ms), paceGuard) // set by 900ms, and the answer took it
 	if left := p.off(at(1400*ms), paceGuard); left < paceGuard {
 		t.Errorf("votes do not count for %v only", left)
+	}
+}
+
+// An answer that took long shows what the clock was before it was set, and not that it was set back.
+func TestAnswerThatWasOvertakenShowsWhatTheClockWas(t *testing.T) {
+	p := newPace()
+	at := clock.NewPortable().Now().Add
+	const ms = time.Millisecond
+	p.read((500 * ms).Microseconds(), at(100*ms), at(101*ms), paceGuard) // set ahead by 400ms before the first answer
+	if off := p.read((50 * ms).Microseconds(), at(50*ms), at(51*ms), paceGuard).off; off < 399*ms || off > 401*ms {
+		t.Errorf("a jump by 400ms was found to be %v", off)
+	}
+	if off := p.read((600 * ms).Microseconds(), at(200*ms), at(201*ms), paceGuard).off; off != 0 {
+		t.Errorf("the same jump was found again, by %v", off)
+	}
+}
+
+// A node that forgot is compared with what it was: its clock may have been set since, whether it is another machine or not.
+func TestNodeThatForgotIsComparedWithWhatItWas(t *testing.T) {
+	p := newPace()
+	at := clock.NewPortable().Now().Add
+	p.serves("first", at(0))
+	p.read(0, at(0), at(0), paceGuard)
+	p.serves("second", at(time.Second))
+	if d := p.read((20 * time.Second).Microseconds(), at(2*time.Second), at(2*time.Second), paceGuard); d.off != 18*time.Second || !d.forgot {
+		t.Errorf("a jump by 18s was found to be %+v", d)
+	}
+	if left := p.off(at(2*time.Second), paceGuard); left != paceGuard {
+		t.Errorf("votes do not count for %v, want %v", left, paceGuard)
+	}
+	if d := p.read((40 * time.Second).Microseconds(), at(3*time.Second), at(3*time.Second), paceGuard); d.off == 0 || d.forgot {
+		t.Errorf("a second jump was found to be %+v", d)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/redquorum/redquorum/internal/simulation"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 )
 
-// clocks is a cluster of three whose clocks a test can set, and two clients.
+// clocks is a cluster of three whose clocks a test can set, and three clients.
 type clocks struct {
 	*simulation.World
 	t   *testing.T
@@ -25,7 +26,7 @@ func withClocks(t *testing.T, test func(t *testing.T, w *clocks)) {
 	t.Helper()
 	inOneThread(func() {
 		synctest.Test(t, func(t *testing.T) {
-			w := &clocks{simulation.New(1, 3, 2, simulation.Weather{Latency: time.Millisecond}), t, &journal{}}
+			w := &clocks{simulation.New(1, 3, 3, simulation.Weather{Latency: time.Millisecond}), t, &journal{}}
 			if err := w.open(0).Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -56,6 +57,19 @@ func (w *clocks) open(client int) *quorum.Coordinator {
 	return c
 }
 
+// flush makes a node forget everything.
+func (w *clocks) flush(client, i int) {
+	w.t.Helper()
+	rdb := redis.NewClient(&redis.Options{
+		Addr: w.Node(i).Name(), Dialer: w.Client(client).Dialer(i), DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // would ask the real DNS
+	})
+	defer rdb.Close()
+	if err := rdb.FlushAll(w.t.Context()).Err(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // cut takes the way to a node from a client, mend gives it back.
 func (w *clocks) cut(client, node int) { w.Path(client, node, simulation.Weather{LoseAsk: 1}) }
 func (w *clocks) mend(client, node int) {
@@ -81,10 +95,7 @@ func TestNodeWhoseClockIsSetDoesNotMakeASecondQuorum(t *testing.T) {
 		if got := w.log.String(); !contains(got, "clock ran off", "node=b.sim:6379", "ahead=30.9", "for=30s") {
 			t.Errorf("the log does not tell what happened:\n%s", got)
 		}
-		for l.Err() == nil {
-			stillOne(t, other, l)
-			time.Sleep(ttl / 50)
-		}
+		oneUntilTheEnd(t, other, l, ttl/50)
 		// A guard time after the jump the node votes again.
 		time.Sleep(2 * time.Second)
 		mustRelease(t, mustAcquire(t, other, t.Context(), "stock"))
@@ -115,6 +126,39 @@ func TestNodeWhoseClockRunsTooFastDoesNotVote(t *testing.T) {
 		_, _ = c.TryAcquire(t.Context(), "other")
 		time.Sleep(2 * ttl)
 		mustRelease(t, mustAcquire(t, c, t.Context(), "other"))
+	})
+}
+
+// The node has let go of the key, and a client that has never seen it before cannot know that its clock was set. The holder
+// does, and puts the key back before anybody finds it missing.
+func TestClockThatRanOffIsAReasonToRenew(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		holder, other := w.open(0), w.open(1)
+		w.cut(0, 2)
+		w.cut(1, 0)
+		l := mustAcquire(t, holder, t.Context(), "stock")
+		w.Node(1).Skew(1, ttl+time.Second)
+		_, err := holder.TryAcquire(t.Context(), "other")
+		wantIs(t, err, quorum.ErrClock)
+		time.Sleep(10 * time.Millisecond)
+		oneUntilTheEnd(t, other, l, 50*time.Millisecond)
+	})
+}
+
+// Renewals that do not count are repeated as those that fail: less and less often.
+func TestRenewalsThatDoNotCountBackOff(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		c := w.open(0)
+		l := mustAcquire(t, c, t.Context(), "stock")
+		for i := range 3 {
+			w.Node(i).Skew(1, time.Hour)
+		}
+		_, err := c.TryAcquire(t.Context(), "other")
+		wantIs(t, err, quorum.ErrClock)
+		<-l.Done()
+		if n := w.Counts().Scripts["renew renewed"] + w.Counts().Scripts["renew restored"]; n < 3*6 || n > 3*9 {
+			t.Errorf("the nodes were asked %d times to renew", n)
+		}
 	})
 }
 
@@ -167,7 +211,7 @@ func TestOwnClockThatStoodStillEndsTheLease(t *testing.T) {
 }
 
 // Another machine takes over a node's address: its clock shows something else, and it has forgotten everything. That it
-// is in quarantine is enough; its clock is not to blame.
+// is in quarantine would be enough, but who can tell that it is another machine? Its clock is not to blame.
 func TestReplacedNodeIsNotBlamedForItsClock(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
@@ -177,9 +221,66 @@ func TestReplacedNodeIsNotBlamedForItsClock(t *testing.T) {
 		server.SetTime(time.Now().Add(time.Hour))
 		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
 		time.Sleep(time.Second)
-		if got := cl.log.String(); contains(got, "ran off") || !contains(got, "a node was restarted") {
+		if got := cl.log.String(); contains(got, "ran off") ||
+			!contains(got, "a node was restarted") || !contains(got, "a node that forgot shows another time") {
 			t.Errorf("the log tells something else:\n%s", got)
 		}
+	})
+}
+
+// A node forgets, somebody begins its quarantine, and its clock is set so that the quarantine is over at once. The
+// contender was not there when it began, but it knows the clock from before.
+func TestClockThatIsSetDuringAQuarantineDoesNotCutItShort(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		other, third := w.open(1), w.open(2)
+		if err := other.Ping(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.cut(0, 2)
+		w.cut(1, 0)
+		l := mustAcquire(t, w.open(0), t.Context(), "stock", quorum.WithLeaseTime(ttl))
+		w.cut(0, 0) // else the holder puts the key back
+		w.cut(0, 1)
+		w.flush(2, 1)
+		mustRelease(t, mustAcquire(t, third, t.Context(), "other")) // its question finds no record
+		time.Sleep(time.Second)
+		w.Node(1).Skew(1, ttl-3*time.Second)
+		oneUntilTheEnd(t, other, l, 50*time.Millisecond)
+		time.Sleep(ttl)
+		mustRelease(t, mustAcquire(t, other, t.Context(), "stock"))
+	})
+}
+
+// A vote that did not count, because the node's clock was set, is none that a node in quarantine could be trusted for later.
+func TestVoteOfANodeWhoseClockRanOffDoesNotCountInAQuarantine(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		start := time.Now()
+		at := func(d time.Duration) { time.Sleep(time.Until(start.Add(d))) }
+		l := mustAcquire(t, w.open(0), t.Context(), "stock", quorum.WithLeaseTime(ttl))
+		renew := func() error {
+			t.Helper()
+			if err := l.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond) // the others have answered
+			return l.Votes()[1].Err
+		}
+		if err := renew(); err != nil { // the last vote of node 1 that counts
+			t.Fatal(err)
+		}
+		w.Node(1).Skew(1, 100*time.Millisecond) // ten seconds of drift
+		wantIs(t, renew(), quorum.ErrClock)
+		at(9 * time.Second)
+		wantIs(t, renew(), quorum.ErrClock)
+		w.cut(0, 1)
+		at(20 * time.Second)
+		_ = renew()
+		w.flush(2, 1)
+		mustRelease(t, mustAcquire(t, w.open(2), t.Context(), "other")) // its question finds no record
+		at(32 * time.Second)
+		w.mend(0, 1)
+		wantIs(t, renew(), quorum.ErrQuarantined)
 	})
 }
 
@@ -197,10 +298,7 @@ func TestGuardTimeThatIsHeardOfAfterTheJumpHolds(t *testing.T) {
 		w.cut(0, 0) // else the holder puts the key back
 		w.cut(0, 1)
 		w.Node(1).Skew(1, 11*time.Minute)
-		for l.Err() == nil {
-			stillOne(t, other, l)
-			time.Sleep(time.Second)
-		}
+		oneUntilTheEnd(t, other, l, time.Second)
 	})
 }
 
@@ -214,10 +312,7 @@ func TestClockThatIsSlewedDoesNotVoteForAsLongAsAfterAJump(t *testing.T) {
 		w.cut(0, 1)
 		w.Node(1).Skew(1.083, 0)
 		time.AfterFunc(12*time.Second, func() { w.Node(1).Skew(1, 0) })
-		for l.Err() == nil {
-			stillOne(t, other, l)
-			time.Sleep(50 * time.Millisecond)
-		}
+		oneUntilTheEnd(t, other, l, 50*time.Millisecond)
 	})
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 // Ping checks at start-up that a quorum of nodes can do what locks need: reachable, credentials and permissions right,
-// writable, masters, and not one server under two addresses (ErrSameServer). On each node it runs every command the locks use on a scratch key, which is gone afterwards. It returns a
-// *QuorumError (ErrNoQuorum, with every node's word, or ctx's error) if fewer can; nodes beyond the quorum that cannot
-// are logged.
+// writable, masters, and not one server under two addresses (ErrSameServer). On each node it runs every command the locks
+// use on a scratch key, which is gone afterwards. It returns a *QuorumError (ErrNoQuorum, with every node's word, or ctx's
+// error) if fewer can; nodes beyond the quorum that cannot are logged.
 func (c *Coordinator) Ping(ctx context.Context) error {
 	if err := c.enter(); err != nil {
 		return err
@@ -26,11 +26,15 @@ func (c *Coordinator) Ping(ctx context.Context) error {
 	if c.all(ctx, b) != nil {
 		return c.failure(op, name, b, contextErrors(ctx)...)
 	}
+	c.guard.distinguish(ctx)
 	if c.sameServer.Load() {
 		return c.failure(op, name, b, ErrSameServer)
 	}
 	if !c.cfg.NoRestartGuard {
-		c.guard.decided() // so that the first lock need not wait for it
+		c.guard.decided(ctx) // so that the first lock need not wait for it
+	}
+	if ctx.Err() != nil {
+		return c.failure(op, name, b, contextErrors(ctx)...)
 	}
 	if b.count().granted < c.need {
 		return c.failure(op, name, b, ErrNoQuorum)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -22,13 +21,7 @@ const (
 // forbid.
 func guarded(t *testing.T, rules ...string) *machines {
 	t.Helper()
-	redisserver.Require(t)
-	m := &machines{t: t, log: &journal{}}
-	for range 3 {
-		m.servers = append(m.servers, redisserver.Start(t,
-			append([]string{"--user", "app", "on", ">" + secret, "~*", "&*", "+@all"}, rules...)...))
-	}
-	return m
+	return startMachines(t, 3, append([]string{"--user", "app", "on", ">" + secret, "~*", "&*", "+@all"}, rules...)...)
 }
 
 // as returns a client that logs in with these credentials.

@@ -23,16 +23,14 @@ func (m *machines) found() *quorum.Coordinator {
 	c := m.client(quorum.Config{})
 	m.must(c.Ping(m.t.Context()))
 	mustRelease(m.t, mustGet(m.t, c, "found"))
-	m.eventually("all are settled", func() bool {
-		for i := range m.servers {
-			if m.record(i)["until"] == "" {
-				return false
-			}
-		}
-		return true
-	})
+	for i := range m.servers {
+		m.eventually("all are settled", func() bool { return m.settled(i) })
+	}
 	return c
 }
+
+// settled tells whether somebody has decided whether a server votes.
+func (m *machines) settled(i int) bool { return m.record(i)["until"] != "" }
 
 // record is what a server has on record.
 func (m *machines) record(i int) map[string]string { return m.hash(i, script.RecordKey) }
@@ -47,12 +45,7 @@ func (m *machines) inQuarantine(i int) bool {
 // bareMajority gives a client the lock on servers 0 and 1 of three, for one TTL. Then it is cut off, and can heal nothing.
 func (m *machines) bareMajority() *quorum.Lease {
 	m.t.Helper()
-	var urls []string
-	var proxies []*proxy
-	for _, s := range m.servers {
-		p := startProxy(m.t, s)
-		proxies, urls = append(proxies, p), append(urls, p.url())
-	}
+	proxies, urls := m.behindProxies()
 	proxies[2].cut.Store(true)
 	l := mustAcquire(m.t, m.clientAt(quorum.Config{}, urls), m.t.Context(), "stock", quorum.WithLeaseTime(realTTL))
 	for _, p := range proxies {
@@ -68,20 +61,13 @@ func (m *machines) bareMajority() *quorum.Lease {
 // ones. Server 1 may have forgotten it, and server 2 has never known.
 func (m *machines) noSecondHolder(before *quorum.Coordinator, l *quorum.Lease) {
 	m.t.Helper()
-	for l.Err() == nil {
+	m.eventually("the lease ends", func() bool {
 		fresh := m.client(quorum.Config{})
-		for _, c := range []*quorum.Coordinator{before, fresh} {
-			second, err := c.TryAcquire(m.t.Context(), "stock")
-			if err == nil && l.Err() == nil {
-				m.t.Fatalf("two holders: %s and %s", l.Holder(), second.Holder())
-			}
-			if err == nil {
-				mustRelease(m.t, second)
-			}
-		}
+		stillOne(m.t, before, l)
+		stillOne(m.t, fresh, l)
 		m.must(fresh.Close())
-		time.Sleep(5 * time.Millisecond)
-	}
+		return l.Err() != nil
+	})
 }
 
 // votesAgain waits until a server votes, without which there is no quorum.
@@ -133,10 +119,7 @@ var always = []string{"--appendonly", "yes", "--appendfsync", "always", "--no-ap
 
 func TestRealServerThatWritesEverythingVotesAtOnceAfterAKill(t *testing.T) {
 	t.Parallel()
-	m := &machines{t: t, log: &journal{}}
-	for range 3 {
-		m.servers = append(m.servers, redisserver.Start(t, always...))
-	}
+	m := startMachines(t, 3, always...)
 	c := m.found()
 	l := m.bareMajority()
 	m.restart(1)
@@ -247,35 +230,25 @@ func TestRealBrokenConnectionsAndForgottenScriptsLoseNothing(t *testing.T) {
 	c := m.found()
 	kept := mustGet(t, c, "kept")
 	var over atomic.Bool
-	var inside, counted int // guarded by the lock
+	var turns turns
 	var all sync.WaitGroup
 	for range 2 {
 		c := m.client(quorum.Config{})
 		for range 3 {
 			all.Go(func() {
-				for !over.Load() {
-					l, err := c.Acquire(t.Context(), "stock")
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if inside++; inside != 1 {
-						t.Errorf("%d holders at once", inside)
-					}
-					counted++
-					inside--
-					if err := l.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+				for !over.Load() && turns.take(t, c) {
 				}
 			})
 		}
 	}
-	for i := range 60 {
+	// Until the lease that is kept has been renewed three times in the midst of it.
+	start := m.firstExpiry("kept")
+	for i := 0; kept.Err() == nil && m.firstExpiry("kept").Sub(start) < realTTL; i++ {
 		s := m.servers[i%len(m.servers)].Client()
 		m.must(s.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
 		m.must(s.ScriptFlush(t.Context()).Err())
-		time.Sleep(25 * time.Millisecond)
+		before := turns.taken.Load()
+		m.eventually("the lock changes hands", func() bool { return turns.taken.Load() > before+10 })
 	}
 	over.Store(true)
 	all.Wait()
@@ -288,6 +261,6 @@ func TestRealBrokenConnectionsAndForgottenScriptsLoseNothing(t *testing.T) {
 			t.Errorf("server %d was put into quarantine until %s", i, until)
 		}
 	}
-	t.Logf("the lock changed hands %d times", counted)
+	t.Logf("the lock changed hands %d times", turns.taken.Load())
 	m.clean(realTTL)
 }

@@ -16,18 +16,12 @@ const slowClocks = 0.2
 // servers are watched past the cut: each tells the moment at which its key expires, on the same machine's clock.
 func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
 	m := startMachines(t, 5)
-	var urls []string
-	var proxies []*proxy
-	for _, s := range m.servers {
-		p := startProxy(t, s)
-		proxies, urls = append(proxies, p), append(urls, p.url())
-	}
+	proxies, urls := m.behindProxies()
 	c := m.clientAt(quorum.Config{DriftFactor: slowClocks}, urls)
 	l := mustGet(t, c, "stock")
 	ctx := l.Context(t.Context())
 	m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
-	before := m.firstExpiry("stock")
-	m.eventually("it was renewed", func() bool { return m.firstExpiry("stock").After(before) })
+	m.renewed("stock")
 
 	for _, p := range proxies {
 		p.cut.Store(true)
@@ -91,6 +85,13 @@ func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
 	}
 	mustRelease(t, next)
 	m.clean(patience)
+}
+
+// renewed waits until a key lives for longer on every server than it did.
+func (m *machines) renewed(name string) {
+	m.t.Helper()
+	before := m.firstExpiry(name)
+	m.eventually("it is renewed", func() bool { return m.firstExpiry(name).After(before) })
 }
 
 // firstExpiry is when the key expires on the first server that lets it.

@@ -52,8 +52,7 @@ func TestRealFailedNestedHoldLeavesTheOuterOneWhole(t *testing.T) {
 		t.Fatalf("the outer hold: %v, %d holds", err, outer.HoldCount())
 	}
 	// What was in the servers' sockets has been carried out, or has expired, by now: it is still one.
-	before := m.firstExpiry("stock")
-	m.eventually("the outer hold is renewed", func() bool { return m.firstExpiry("stock").After(before) })
+	m.renewed("stock")
 	if !m.counts("stock", outer.Holder(), "1")() {
 		t.Error("the hold count changed")
 	}

@@ -46,6 +46,16 @@ func startProxy(t *testing.T, server *redisserver.Server) *proxy {
 	return p
 }
 
+// behindProxies starts a proxy for each server, and returns the addresses to go by.
+func (m *machines) behindProxies() (proxies []*proxy, urls []string) {
+	m.t.Helper()
+	for _, s := range m.servers {
+		p := startProxy(m.t, s)
+		proxies, urls = append(proxies, p), append(urls, p.url())
+	}
+	return proxies, urls
+}
+
 func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
 
 func (p *proxy) accept() {

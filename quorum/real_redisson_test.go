@@ -159,7 +159,7 @@ func TestRealRedissonWakesUs(t *testing.T) {
 			for i := range m.servers {
 				m.eventually("we listen", func() bool { return m.listeners(i, r.channel) == 1 })
 			}
-			time.Sleep(100 * time.Millisecond) // we try once more and fall asleep
+			m.poll() // the next one is more than soon away
 			start := time.Now()
 			r.everywhere("unlock", r.unlock, int64(1))
 			l := <-got

@@ -82,12 +82,7 @@ func (r *soakRound) play() {
 
 // client starts a client that reaches the servers through proxies of its own.
 func (r *soakRound) client(i int, res *resource) *process {
-	var urls []string
-	var proxies []*proxy
-	for _, s := range r.servers {
-		x := startProxy(r.t, s)
-		proxies, urls = append(proxies, x), append(urls, x.url())
-	}
+	proxies, urls := r.behindProxies()
 	c := r.clientAt(quorum.Config{TTL: r.ttl, NodeTimeout: r.nodeTimeout}, urls)
 	schedule := *r.schedule
 	if i == 0 { // it keeps a lock through several faults now and then

@@ -33,11 +33,13 @@ type machines struct {
 	log     *journal
 }
 
-// startMachines starts n servers, for the length of the test.
-func startMachines(t *testing.T, n int) *machines {
+// startMachines starts n servers, for the length of the test; settings are further arguments of each.
+func startMachines(t *testing.T, n int, settings ...string) *machines {
 	t.Helper()
-	redisserver.Require(t)
-	m := &machines{t: t, servers: redisserver.StartN(t, n), log: &journal{}}
+	m := &machines{t: t, log: &journal{}}
+	for range n {
+		m.servers = append(m.servers, redisserver.Start(t, settings...))
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("clients logged:\n%s", m.log)
@@ -162,27 +164,30 @@ func (m *machines) left() []string {
 // clean waits until nothing is left on any server.
 func (m *machines) clean(within time.Duration) {
 	m.t.Helper()
-	deadline := time.Now().Add(within)
-	for {
-		// The keys were there at the time of the question, or later: the answer may be late, the question may not.
-		late := time.Now().After(deadline)
-		left := m.left()
-		if len(left) == 0 {
-			return
-		}
-		if late {
-			m.t.Fatalf("not clean within %v: %d keys: %.10q", within, len(left), left)
-		}
-		time.Sleep(5 * time.Millisecond)
+	var left []string
+	if !comes(within, func() bool { left = m.left(); return len(left) == 0 }) {
+		m.t.Fatalf("not clean within %v: %d keys: %.10q", within, len(left), left)
 	}
 }
 
 // eventually waits until the condition holds.
 func (m *machines) eventually(what string, condition func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			m.t.Fatalf("not within %v: %s", patience, what)
+	if !comes(patience, condition) {
+		m.t.Fatalf("not within %v: %s", patience, what)
+	}
+}
+
+// comes waits until the condition holds, and tells whether it does. It is asked for once more when the time is over:
+// what counts is when it was asked for, and not when the answer came.
+func comes(within time.Duration, condition func() bool) bool {
+	for deadline := time.Now().Add(within); ; time.Sleep(2 * time.Millisecond) {
+		late := time.Now().After(deadline)
+		if condition() {
+			return true
+		}
+		if late {
+			return false
 		}
 	}
 }

@@ -123,18 +123,27 @@ func (h *hold) heal() {
 	if h.err != nil {
 		return
 	}
-	if whole {
+	now, next := h.c.clock.Now(), h.renewal()
+	overdue := !next.IsZero() && !next.After(now) // the round that was due has failed, or did not count
+	if whole && !overdue {
 		h.misses = 0
 	} else {
 		h.misses++
 	}
-	now, next := h.c.clock.Now(), h.renewal()
 	soon := h.cadence.Again(now, max(1, h.misses))
-	overdue := !next.IsZero() && !next.After(now) // the round that was due has failed
 	if overdue || !whole && (next.IsZero() || soon.Before(next)) {
 		next = soon
 	}
 	h.watch.Set(next, h.end)
+}
+
+// hurry arranges that the nodes are told the state of the hold now: its votes may be worth less than they were.
+func (h *hold) hurry() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil && h.watch != nil {
+		h.watch.Set(h.c.clock.Now(), h.end)
+	}
 }
 
 // verify ends a lease that has lost more nodes than a quorum can spare, where only the answers after the decision show

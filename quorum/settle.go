@@ -29,12 +29,15 @@ func (g *guard) decide() *decision {
 	return g.deciding
 }
 
-// decided waits for a decision and tells whether one was made, by us or by somebody else: then it is worth asking again.
-func (g *guard) decided() bool {
+// decided waits for a decision, while ctx lasts, and tells whether one was made, by us or by somebody else: then it is worth
+// asking again.
+func (g *guard) decided(ctx context.Context) bool {
 	d := g.decide()
 	select {
 	case <-d.done:
 		return d.made
+	case <-ctx.Done():
+		return false
 	case <-g.c.closing:
 		return false
 	}

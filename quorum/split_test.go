@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
 
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
@@ -116,8 +119,8 @@ func TestKeyOfAnotherTypeIsHeldByAnother(t *testing.T) {
 		_, err := cl.client(quorum.Config{}).TryAcquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrNotAcquired)
 		var votes *quorum.QuorumError
-		if errors.As(err, &votes) && votes.RetryAfter < 59*time.Second {
-			t.Errorf("retry after %v", votes.RetryAfter)
+		if !errors.As(err, &votes) || votes.RetryAfter < 59*time.Second {
+			t.Errorf("%v, want to be told to come back when the key's TTL has run out", err)
 		}
 		if got, _ := cl.nodes[0].Redis().Get("stock"); got != "somebody's data" {
 			t.Errorf("the data is %q now", got)
@@ -128,16 +131,12 @@ func TestKeyOfAnotherTypeIsHeldByAnother(t *testing.T) {
 // The rollback of a failed attempt is announced as such, and no release.
 func TestRollbackIsAnnouncedAsRolledBack(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		for _, n := range cl.nodes[:2] {
-			n.Redis().HSet("stock", "stranger:1", "1")
-		}
-		sub := cl.nodes[2].Redis().NewSubscriber()
-		defer sub.Close()
-		sub.Subscribe(script.Channel("stock"))
+		own(cl.nodes[:2], "stock", "stranger:1")
+		heard := cl.ear(2, "stock")
 		_, err := cl.client(quorum.Config{}).TryAcquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrNotAcquired)
-		if m := <-sub.Messages(); m.Message != script.RolledBack {
-			t.Errorf("announced %q", m.Message)
+		if m := <-heard; m != script.RolledBack {
+			t.Errorf("announced %q", m)
 		}
 	})
 }
@@ -169,37 +168,141 @@ func TestQuorumThatNeverWasIsNoReasonToGiveUp(t *testing.T) {
 	})
 }
 
+// One rival has gone when its nodes are asked a second time, and another one seems to have them. That one, too, is believed
+// only after a second look.
+func TestEveryRivalIsLookedForTwice(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.warmAt(10 * time.Millisecond)
+		rivals := []*miniredis.Miniredis{cl.nodes[1].Redis(), cl.nodes[2].Redis()}
+		for _, r := range rivals {
+			r.HSet("stock", "first:1", "1")
+		}
+		go func() {
+			time.Sleep(25 * time.Millisecond) // the second question is on its way
+			for _, r := range rivals {
+				r.Del("stock")
+				r.HSet("stock", "second:1", "1")
+			}
+			time.Sleep(20 * time.Millisecond) // and now the third
+			for _, r := range rivals {
+				r.Del("stock")
+			}
+		}()
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+	})
+}
+
 // The leader of a split vote keeps its grants until the others have withdrawn: if it withdrew, too, all would begin
 // anew.
 func TestLeaderOfASplitVoteKeepsItsGrants(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{})
-		for _, n := range cl.nodes {
-			n.Delay(2 * time.Millisecond)
-		}
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-		time.Sleep(time.Second)
+		heard := cl.ear(4, "stock")
+		c := cl.warmAt(2 * time.Millisecond)
 		for i, rival := range []string{"z-strong:1", "z-strong:1", "z-weak:1"} { // more nodes than we have none of them
 			cl.nodes[i].Redis().HSet("stock", rival, "1")
 		}
-		sub := cl.nodes[4].Redis().NewSubscriber()
-		defer sub.Close()
-		sub.Subscribe(script.Channel("stock"))
 		go func() {
 			time.Sleep(9 * time.Millisecond) // we know that the vote is split
 			cl.nodes[2].Redis().Del("stock")
 		}()
 		l := mustAcquire(t, c, t.Context(), "stock")
 		select {
-		case m := <-sub.Messages():
-			t.Errorf("withdrew and announced %q before it won", m.Message)
+		case m := <-heard:
+			t.Errorf("withdrew and announced %q before it won", m)
 		default:
 		}
 		for _, n := range cl.nodes[:2] {
 			n.Redis().Del("stock")
 		}
-		go func() { <-sub.Messages() }() // the release
 		mustRelease(t, l)
+	})
+}
+
+// The first question was answered "held" by a node, a copy of it came late and was granted, and the second one finds itself
+// there. That is a grant, and no other server's memory.
+func TestHolderThatWasAskedForTwiceMayFindItself(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.warmAt(10 * time.Millisecond)
+		for _, n := range cl.nodes[1:] {
+			n.Redis().HSet("stock", "rival:1", "1")
+		}
+		go func() {
+			time.Sleep(25 * time.Millisecond) // the second question is on its way
+			cl.nodes[1].Redis().Del("stock")
+			cl.nodes[1].Redis().HSet("stock", cl.holders("stock")[0], "1")
+		}()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		cl.nodes[2].Redis().Del("stock")
+		mustRelease(t, l)
+		mustRelease(t, mustAcquire(t, c, t.Context(), "stock")) // nobody is accused
+	})
+}
+
+// Three have a node each: the one with the smallest holder leads, and who is in the middle withdraws at once, though one of the
+// rivals would give way to it.
+func TestOfEquallyStrongContendersTheSmallestHolderLeads(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.warmAt(time.Millisecond)
+		for round := range 100 { // in whatever order the rivals are compared; one in eight is the other one
+			name := fmt.Sprint("stock ", round)
+			cl.nodes[1].Redis().HSet(name, "!:1", "1")
+			cl.nodes[2].Redis().HSet(name, "z:1", "1")
+			ctx, cancel := context.WithCancel(t.Context())
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				_, _ = c.TryAcquire(ctx, name)
+			}()
+			time.Sleep(3100 * time.Microsecond) // there, back, and at once there again
+			if who := cl.holders(name)[0]; who != "" {
+				t.Errorf("round %d: %s stays", round, who)
+			}
+			cancel()
+			<-gone
+			cl.nodes[1].Redis().Del(name)
+			cl.nodes[2].Redis().Del(name)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// Another contender has one node, and a smaller holder; that does not hide who has a quorum.
+func TestHolderOfAQuorumIsFoundAmongOtherContenders(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		c := cl.warmAt(time.Millisecond)
+		for i, who := range []string{"!:1", "z:1", "z:1", "z:1"} {
+			cl.nodes[i].Redis().HSet("stock", who, "1")
+		}
+		for round := range 20 { // in whatever order they are compared
+			start := time.Now()
+			_, err := c.TryAcquire(t.Context(), "stock")
+			wantIs(t, err, quorum.ErrNotAcquired)
+			if took := time.Since(start); took > 5*time.Millisecond {
+				t.Errorf("round %d: took %v, of two looks of 2ms", round, took)
+			}
+			time.Sleep(time.Second)
+		}
+		for _, n := range cl.nodes {
+			n.Redis().Del("stock")
+		}
+	})
+}
+
+// One node has a holder; of the others, one is down and one does not answer. Nobody can tell whether the lock is held.
+func TestHolderOnOneNodeOfTooFewThatAnswerIsNoRefusal(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		synctest.Wait()
+		cl.nodes[0].Redis().HSet("stock", "rival:1", "1")
+		cl.nodes[1].Kill()
+		cl.nodes[2].Hold()
+		for range 3 { // the second time it is not waited for as long
+			_, err := c.TryAcquire(t.Context(), "stock")
+			wantIs(t, err, quorum.ErrNoQuorum)
+			wantIsNot(t, err, quorum.ErrNotAcquired)
+		}
+		cl.nodes[0].Redis().Del("stock")
 	})
 }
 

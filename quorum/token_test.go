@@ -99,8 +99,7 @@ func TestReleaseRaisesTheFenceOfNodesThatWereMissed(t *testing.T) {
 
 func TestDisagreementCostsOneMoreRoundTripAndNoMore(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{})
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+		c := cl.warmClient(quorum.Config{})
 		for _, n := range cl.nodes {
 			n.Delay(time.Millisecond)
 		}
@@ -155,9 +154,7 @@ func TestExhaustedFenceGrantsNothing(t *testing.T) {
 // Between the grant and the raise the lock is deleted on the node that has to be raised: it votes for nobody.
 func TestRaiseOfALockThatIsGoneIsNoVote(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{})
-		mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-		time.Sleep(time.Second)
+		c := cl.warmClient(quorum.Config{})
 		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
 		_ = cl.nodes[0].Redis().Set(script.FenceKey("stock"), strconv.FormatInt(ahead, 10))
 		for _, n := range cl.nodes[:2] {
@@ -190,6 +187,31 @@ func TestNodeThatGrantedALowerFenceIsRaisedSoon(t *testing.T) {
 	})
 }
 
+// The raise of one node fails, and one that had not answered when the token was found stores it in its place.
+func TestNodeThatHasNotAnsweredYetMayStoreTheToken(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		ahead := time.Now().Add(1000 * time.Hour).UnixMicro()
+		for _, name := range []string{"warm", "stock"} {
+			_ = cl.nodes[0].Redis().Set(script.FenceKey(name), strconv.FormatInt(ahead, 10))
+		}
+		mustRelease(t, mustAcquire(t, c, t.Context(), "warm")) // the nodes know the scripts
+		synctest.Wait()
+		for i, n := range cl.nodes {
+			n.Delay(time.Duration(10+i) * time.Millisecond)
+		}
+		go func() {
+			time.Sleep(23 * time.Millisecond) // two nodes have granted it, the third has not answered
+			cl.nodes[1].Kill()
+		}()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		if got := cl.fence(2, "stock"); l.Token() <= ahead || got != strconv.FormatInt(l.Token(), 10) {
+			t.Errorf("token %d, counter at %d, and %q is stored", l.Token(), ahead, got)
+		}
+		mustRelease(t, l)
+	})
+}
+
 // The grants came in time, the raise that they needed did not.
 func TestRaiseThatIsAnsweredTooLateIsNoQuorum(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
@@ -206,5 +228,60 @@ func TestRaiseThatIsAnsweredTooLateIsNoQuorum(t *testing.T) {
 		// There at 180 ms, back at 240 ms; the lease ends between.
 		_, err := c.TryAcquire(t.Context(), "stock", quorum.WithLeaseTime(260*time.Millisecond))
 		wantIs(t, err, quorum.ErrNoQuorum)
+	})
+}
+
+// A node's clock was a year ahead once, while there was no lease, and a token came from it. Tokens go on from there, and
+// the counter is not forgotten with the day on which nobody used the name.
+func TestTokensGrowThoughAClockWasWrongOnceAndADayPassed(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		const year = 365 * 24 * time.Hour
+		last := int64(0)
+		cycle := func(c *quorum.Coordinator) {
+			t.Helper()
+			l := mustAcquire(t, c, t.Context(), "stock")
+			if l.Token() <= last {
+				t.Errorf("token %d after %d, %v less", l.Token(), last, time.Duration(last-l.Token())*time.Microsecond)
+			}
+			last = l.Token()
+			mustRelease(t, l)
+		}
+		w.Node(0).Skew(1, year)
+		time.Sleep(2 * ttl)
+		cycle(w.open(1))
+		w.Node(0).Skew(1, -year)
+		time.Sleep(2 * ttl)
+		c := w.open(2)
+		cycle(c)
+		time.Sleep(25 * time.Hour)
+		cycle(c)
+	})
+}
+
+// The holder has nodes 0 and 1 and gives the lock back; node 0 forgets, and sits out its quarantine, and nobody reaches
+// node 1. How far the next token may be from node 0's clock must not depend on how long the next lease is to be.
+func TestTokenOfALongLeaseByAClientWhoseClockIsBehindGrows(t *testing.T) {
+	withClocks(t, func(t *testing.T, w *clocks) {
+		w.cut(0, 2)
+		l := mustAcquire(t, w.open(0), t.Context(), "stock")
+		first := l.Token()
+		mustRelease(t, l)
+
+		w.flush(2, 0)
+		w.Client(1).Skew(1, -time.Hour)
+		c := w.open(1)
+		w.cut(1, 1)
+		_, err := c.TryAcquire(t.Context(), "other")
+		wantIs(t, err, quorum.ErrQuarantined)
+		time.Sleep(ttl + time.Second)
+
+		l = mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(10*time.Minute))
+		if l.Token() <= first {
+			t.Errorf("token %d after %d, %v less", l.Token(), first, time.Duration(first-l.Token())*time.Microsecond)
+		}
+		if got := w.log.String(); !contains(got, "shows another time than this machine's", "ahead=59m59") {
+			t.Errorf("the log does not tell whose clock is wrong:\n%s", got)
+		}
+		mustRelease(t, l)
 	})
 }

@@ -32,6 +32,9 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 	var last *verdict
 	var vote stalemate
 	for round := 0; ; round++ {
+		if over := w.over(); over != nil {
+			return nil, over
+		}
 		attempt := w.line.attempting()
 		lease, v := c.attempt(ctx, name, t)
 		if v == nil {
@@ -74,7 +77,7 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given {
 			return over
 		}
-		if _, holder, _, err := w.look(); err == nil && holder != h.holder {
+		if s := w.look(); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
@@ -118,7 +121,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			if woken, over = w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last)))); over != nil {
 				return over
 			}
-			if ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
+			if woken && ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
 				return nil
 			}
 			if woken {
@@ -155,31 +158,40 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) (signalled bool,
 		defer t.Stop()
 		timer = t.C
 	}
-	var classes []error
 	select {
 	case <-signal:
 		signalled = true
 	case <-timer:
 	case <-w.ctx.Done():
 	case <-w.c.closing:
-		classes = []error{ErrClosed}
 	case <-w.expired:
-		classes = []error{w.c.classify(w.line.lastWord())}
+		return false, w.failure(w.c.classify(w.line.lastWord()))
 	}
-	switch {
-	case w.ctx.Err() != nil:
-		classes = contextErrors(w.ctx)
-	case classes == nil:
-		// A wait time that is over is over, even if a wake came meanwhile.
-		select {
-		case <-w.expired:
-			classes = []error{w.c.classify(w.line.lastWord())}
-		default:
-			return signalled, nil
-		}
+	// A wait that is over is over, even if a wake came meanwhile.
+	if over := w.over(); over != nil {
+		return false, over
 	}
-	// Whatever ends a wait carries every node's last word.
-	return false, w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
+	return signalled, nil
+}
+
+// over returns the error of a wait that is over; nil while it is not.
+func (w *waiter) over() error {
+	if w.ctx.Err() != nil {
+		return w.failure(contextErrors(w.ctx)...)
+	}
+	select {
+	case <-w.c.closing:
+		return w.failure(ErrClosed)
+	case <-w.expired:
+		return w.failure(w.c.classify(w.line.lastWord()))
+	default:
+		return nil
+	}
+}
+
+// failure is the error that ends the wait. Whatever ends it, it carries every node's last word.
+func (w *waiter) failure(classes ...error) error {
+	return w.c.quorumError("acquire", w.line.name, w.line.lastWord(), classes...)
 }
 
 // part is d, but no more than a quarter of the time that is left to the waiter: whoever has but a moment shall have tried.
@@ -216,11 +228,15 @@ func (w *waiter) confirmed() {
 const (
 	pollHeld   = time.Second            // while others hold it
 	pollOutage = 250 * time.Millisecond // while too few nodes answer: at first, then twice as long
+
+	// Who waits for very many names looks a thousand times a second, and at each of them once a minute at least.
+	pollEach = time.Millisecond
+	pollMost = time.Minute
 )
 
 // poll is how long to sleep at most before the next look. Jitter keeps the waiters of different processes apart.
 func (w *waiter) poll(v, last *verdict) time.Duration {
-	poll := pollHeld
+	poll := min(max(pollHeld, time.Duration(w.line.all.count())*pollEach), pollMost)
 	if slices.Contains(v.classes, ErrNoQuorum) {
 		poll = pollOutage
 		if last != nil && slices.Contains(last.classes, ErrNoQuorum) {
@@ -236,5 +252,5 @@ func (w *waiter) due(v *verdict) clock.Instant {
 	if free <= 0 {
 		free = time.Hour // nobody can tell
 	}
-	return w.c.clock.Now().Add(free + w.c.upTo(5*time.Millisecond))
+	return w.c.clock.Now().Add(free).Add(w.c.upTo(5 * time.Millisecond)) // a foreign key may have centuries left
 }

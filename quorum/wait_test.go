@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,10 +48,8 @@ func TestWaiterIsWokenByTheRelease(t *testing.T) {
 		}
 		mustRelease(t, r.lease)
 		time.Sleep(time.Second)
-		for i, n := range cl.nodes {
-			if left := n.Redis().PubSubNumSub(script.Channel("stock"))[script.Channel("stock")]; left != 0 {
-				t.Errorf("node %d: %d subscriptions left", i, left)
-			}
+		if n := cl.listening("stock"); n != 0 {
+			t.Errorf("%d subscriptions left", n)
 		}
 	})
 }
@@ -101,9 +100,7 @@ func TestWaiterGetsALockWhoseTTLRanOut(t *testing.T) {
 
 func TestWaiterWithoutAnyMessageStillGetsTheLock(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		for _, n := range cl.nodes {
-			n.Redis().HSet("stock", "stranger:1", "1")
-		}
+		own(cl.nodes, "stock", "stranger:1")
 		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
 		time.Sleep(10 * time.Second)
 		for _, n := range cl.nodes { // released silently
@@ -223,6 +220,21 @@ func TestAcquireFailsAtOnceOnErrorsThatWaitingCannotCure(t *testing.T) {
 	})
 }
 
+// While the nodes that waiting cannot cure are no more than a quorum can spare, the others may come back.
+func TestAcquireWaitsWhileThoseThatMayBeCuredAreAQuorum(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		cl.nodes[0].Redis().SetError("NOPERM this user has no permissions to run the 'evalsha' command")
+		cl.nodes[1].Kill()
+		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(time.Minute)
+		cl.nodes[1].Start(true)
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		cl.nodes[0].Redis().SetError("")
+	})
+}
+
 func TestFinishedContextTouchesNoNode(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
@@ -238,6 +250,7 @@ func TestFinishedContextTouchesNoNode(t *testing.T) {
 			wantIs(t, err, context.Cause(ctx))
 			wantIsNot(t, err, quorum.ErrNotAcquired)
 		}
+		synctest.Wait()
 		cl.untouched(before)
 	})
 }
@@ -260,10 +273,110 @@ func TestCancelledWaiterLeavesNothingBehind(t *testing.T) {
 		}
 		mustRelease(t, r.lease)
 		time.Sleep(time.Second)
-		for _, n := range cl.nodes {
-			if got := n.Redis().PubSubNumSub(script.Channel("stock"))[script.Channel("stock")]; got != 0 || len(n.Redis().HGet("stock", l.Holder())) > 0 {
-				t.Errorf("%d subscriptions left", got)
-			}
+		if n := cl.listening("stock"); n != 0 || cl.present("stock") != 0 {
+			t.Errorf("%d subscriptions are left, and the lock on %d nodes", n, cl.present("stock"))
 		}
 	})
+}
+
+// Who waits for very many names looks at each of them less often, and tries only when there is a reason.
+func TestWaitingForManyNamesAsksNoMoreThanForAThousand(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		const names, seconds = 2000, 4
+		for i := range names {
+			for _, n := range cl.nodes {
+				n.Redis().HSet(fmt.Sprint("stock-", i), "stranger:1", "1")
+			}
+		}
+		c := cl.client(quorum.Config{})
+		var all []<-chan result
+		for i := range names {
+			all = append(all, acquiring(c, t.Context(), fmt.Sprint("stock-", i)))
+		}
+		asked := func() (n int) {
+			for _, node := range cl.nodes {
+				n += node.Requests()
+			}
+			return n
+		}
+		time.Sleep(5 * time.Second)
+		before := asked()
+		time.Sleep(seconds * time.Second)
+		// A look is two commands, and how long they are apart is drawn. Heartbeats are three in half a second.
+		if n := asked() - before; n < 1500*seconds || n > 2800*seconds {
+			t.Errorf("%d commands in %d s", n, seconds)
+		}
+		_ = c.Close()
+		for _, got := range all {
+			wantIs(t, (<-got).err, quorum.ErrClosed)
+		}
+	})
+}
+
+// Whoever had to wait, and has the lock, listens no longer than need be, though nobody else comes to this process.
+func TestEndOfAWaitEndsTheSubscriptionWhileTheLockIsHeld(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		a, b := cl.client(quorum.Config{TTL: time.Minute}), cl.client(quorum.Config{TTL: time.Minute})
+		l := mustAcquire(t, a, t.Context(), "stock")
+		got := acquiring(b, t.Context(), "stock")
+		time.Sleep(time.Second)
+		mustRelease(t, l)
+		r := <-got
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		time.Sleep(2 * time.Second)
+		if n := cl.listening("stock"); n != 0 {
+			t.Errorf("%d subscriptions are left", n)
+		}
+		// The process still knows that it has the lock itself.
+		before := cl.nodes[0].Requests()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := b.Acquire(ctx, "stock")
+		wantIs(t, err, context.DeadlineExceeded)
+		if n := cl.nodes[0].Requests() - before; n != 0 {
+			t.Errorf("%d commands for a lock that the process has itself", n)
+		}
+		mustRelease(t, r.lease)
+	})
+}
+
+// One node hangs, and the waiter may be looking at just that one when its context is cancelled, or the coordinator closed.
+func TestWaiterThatLooksAtAHungNodeEndsAtOnce(t *testing.T) {
+	for _, end := range []struct {
+		name string
+		what func(c *quorum.Coordinator, cancel func())
+		want error
+	}{
+		{"cancelled", func(_ *quorum.Coordinator, cancel func()) { cancel() }, context.Canceled},
+		{"closed", func(c *quorum.Coordinator, _ func()) { go c.Close() }, quorum.ErrClosed},
+	} {
+		for step := range 15 { // a look takes half a second there, and there is one every second or so
+			t.Run(fmt.Sprint(end.name, step), func(t *testing.T) {
+				inBubble(t, 3, func(t *testing.T, cl *cluster) {
+					other, c := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+					mustAcquire(t, other, t.Context(), "stock")
+					quorum.Fix(c, "waiter", func() float64 { return 0 }) // it looks at node 0
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					got := acquiring(c, ctx, "stock")
+					time.Sleep(3 * time.Second)
+					cl.nodes[0].Hold()
+					time.Sleep(time.Duration(step) * 100 * time.Millisecond)
+					start := time.Now()
+					end.what(c, cancel)
+					wantIs(t, (<-got).err, end.want)
+					if took := time.Since(start); took > 0 {
+						t.Errorf("after %v", took)
+					}
+					_ = c.Close()
+					if took := time.Since(start); took > time.Second {
+						t.Errorf("closed after %v, more than two node timeouts", took)
+					}
+					cl.nodes[0].Resume()
+				})
+			})
+		}
+	}
 }

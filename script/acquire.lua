@@ -3,7 +3,7 @@
 -- KEYS  1 lock  2 fence  3 record of this node
 -- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
 --       3 holder  4 hold count  5 TTL (ms)  6 proposed token (us)
---       7 how far a proposal may be from this node's clock (us)  8 TTL of the fence (ms)
+--       7 how far a proposal may be from this node's clock (us)  8 TTL of the fence (ms; longer if it is ahead of the clock)
 --
 -- granted      the lock was free: it is H's now, and the fence moved up
 -- already      it was H's before: the request was sent twice, and the fence stays
@@ -64,7 +64,10 @@ else
     return {'exhausted', fence, -2, '', 0, now}
   end
   fence = math.max(fence + 1, proposal)
-  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[8])
+  -- A counter that is ahead of the clock, since one was wrong once, stays until the clock has overtaken it: were it gone
+  -- before, the next token would be less than the last.
+  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',
+    string.format('%.0f', ARGV[8] + math.max(0, fence - now) / 1000))
   -- A missing permission cuts a script off and undoes nothing. So what could fail comes before the lock is there: the
   -- first PEXPIRE finds no key and only shows that the second, without which the lock would stay for ever, will work.
   redis.call('PEXPIRE', KEYS[1], ARGV[5])

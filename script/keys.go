@@ -24,8 +24,15 @@ func Channel(name string) string {
 	return prefix + "{" + name + "}"
 }
 
+const fencePrefix, revokedPrefix = "redquorum_fence:{", "redquorum_revoked:{"
+
 // FenceKey returns the key of the lock's highest fencing token.
-func FenceKey(name string) string { return "redquorum_fence:{" + name + "}" }
+func FenceKey(name string) string { return fencePrefix + name + "}" }
 
 // RevokedKey returns the key of the holders that were force-released.
-func RevokedKey(name string) string { return "redquorum_revoked:{" + name + "}" }
+func RevokedKey(name string) string { return revokedPrefix + name + "}" }
+
+// Reserved tells whether a name is no name for a lock, since its key may be the record of a node, or belong to another lock.
+func Reserved(name string) bool {
+	return name == RecordKey || strings.HasPrefix(name, fencePrefix) || strings.HasPrefix(name, revokedPrefix)
+}

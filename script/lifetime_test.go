@@ -152,6 +152,30 @@ func TestFenceOutlivesTheLock(t *testing.T) {
 	}
 }
 
+// A counter may be ahead of the clock, since one was wrong once. Were it gone before the clock has overtaken it, the next
+// token would be less than the last.
+func TestFenceThatIsAheadOfTheClockOutlivesTheDifference(t *testing.T) {
+	for _, tt := range fencing {
+		t.Run(tt.title, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, c *redis.Client) {
+				if tt.held {
+					must(t, c.HSet(t.Context(), name, us, 1))
+				}
+				ahead := noon + (1000 * day).Microseconds()
+				req := tt.req(ttl)
+				if release, ok := req.(script.Release); ok {
+					release.Token = ahead
+					req = release
+				} else {
+					must(t, c.Set(t.Context(), script.FenceKey(name), ahead, time.Minute))
+				}
+				runAt(t, c, noon, req, 0)
+				wantTTL(t, c, script.FenceKey(name), 1001*day)
+			})
+		})
+	}
+}
+
 // 1.7953e+15 is what Lua makes of a microsecond that is turned into a string; the next tonumber would read a fence
 // from minutes ago.
 func TestNumbersAreWrittenOut(t *testing.T) {

@@ -2,7 +2,7 @@
 -- agree on a token.
 --
 -- KEYS  1 lock  2 fence
--- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 token  4 TTL of the fence (ms)
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 holder  3 token  4 TTL of the fence (ms; longer if it is ahead of the clock: see acquire.lua)
 --
 -- raised   the lock is H's and the fence is at least F
 -- absent   nobody's
@@ -32,5 +32,6 @@ if not count then
   return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
 end
 local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[3]))
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',
+  string.format('%.0f', ARGV[4] + math.max(0, fence - now) / 1000))
 return {'raised', fence, ttl, ARGV[2], tonumber(count), now}

@@ -3,7 +3,7 @@
 -- KEYS  1 lock  2 fence
 -- ARGV  1 last moment (unused: gone is gone, whenever it arrives)  2 holder  3 channel
 --       4 what to publish: '0' the lock is free, '1' only a failed attempt was rolled back
---       5 token (0 = none)  6 TTL of the fence (ms)
+--       5 token (0 = none)  6 TTL of the fence (ms; longer if it is ahead of the clock: see acquire.lua)
 --
 -- released  it was H's, and is deleted; in place of the hold count the reply has how many heard of it
 -- absent    nobody's
@@ -20,7 +20,8 @@ if token > 0 then
   local stored = redis.pcall('GET', KEYS[2])
   if type(stored) ~= 'table' then
     fence = tonumber(stored or 0) or 0
-    if fence < token and redis.pcall('SET', KEYS[2], string.format('%.0f', token), 'PX', ARGV[6]).ok then
+    if fence < token and redis.pcall('SET', KEYS[2], string.format('%.0f', token), 'PX',
+        string.format('%.0f', ARGV[6] + math.max(0, token - now) / 1000)).ok then
       fence = token
     end
   end

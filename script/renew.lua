@@ -3,7 +3,7 @@
 --
 -- KEYS  1 lock  2 fence  3 record of this node  4 revoked
 -- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
---       3 holder  4 hold count  5 TTL (ms)  6 token  7 TTL of the fence (ms)
+--       3 holder  4 hold count  5 TTL (ms)  6 token  7 TTL of the fence (ms; longer if it is ahead of the clock: see acquire.lua)
 --
 -- renewed    it was H's; the reply's TTL is what was left before
 -- restored   it was absent
@@ -58,7 +58,8 @@ end
 
 -- Two quorums share a node: with the token stored here, whoever is granted this node later gets a greater one.
 local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[6]))
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[7])
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',
+  string.format('%.0f', ARGV[7] + math.max(0, fence - now) / 1000))
 -- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
 if ttl < tonumber(ARGV[5]) then
   -- Before HSET, too: where it is not permitted, it must fail while there is no lock (see acquire.lua).

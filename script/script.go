@@ -6,7 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// A Script is one Lua source and the name Redis knows it by.
+// A Script is one Lua source and the name Redis knows it by. Every source is whole: what a server runs is read in one place,
+// at the cost of a few lines that begin several of them.
 type Script struct {
 	// Name is the file's name without .lua.
 	Name string

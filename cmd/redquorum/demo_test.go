@@ -149,7 +149,8 @@ func TestDemoOnNodesOfYoursSurvivesTheirLoss(t *testing.T) {
 	nodes.Stop(1)
 	r.until("node 2 (" + strings.TrimPrefix(nodes.URLs()[1], "redis://") + ") does not answer any more")
 	out := r.end(exact)
-	expect(t, out, `3 nodes of yours`, `EXACT: 20 orders for 20 items`, `1 lost, 0 back`)
+	// Where the machine is busy the others may seem lost for a moment.
+	expect(t, out, `3 nodes of yours`, `EXACT: 20 orders for 20 items`, `(1 lost, 0|2 lost, 1|3 lost, 2) back`)
 	if left := keys(t, []string{nodes.URLs()[0], nodes.URLs()[2]}); left != nil {
 		t.Errorf("left on the nodes: %q", left)
 	}

@@ -78,13 +78,6 @@ func (n *Node) Dials() int {
 // Requests is how many commands the server has carried out since it was started empty.
 func (n *Node) Requests() int { return n.Redis().CommandCount() }
 
-// Conns is how many connections there are.
-func (n *Node) Conns() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.conns)
-}
-
 // Delay makes everything take d in each direction.
 func (n *Node) Delay(d time.Duration) {
 	n.mu.Lock()

@@ -148,7 +148,7 @@ var attemptVariants = []variant{
 		old: `	case l.busy:
 		dropped, l.next = l.next, e`,
 		new: `	case l.busy:
-		l.c.background.Go(func() error { l.run(e); return nil })`,
+		go l.run(e)`,
 		caught: []string{"quorum.TestReleaseWaitsForTheAcquireThatIsUnderWay"},
 	},
 	{
@@ -228,5 +228,68 @@ var attemptVariants = []variant{
 		file: "quorum/voter.go",
 		old:  `case v.silent.Load():`, new: `case false:`,
 		caught: []string{"quorum.TestSilentNodeIsNotWaitedForTwice"},
+	},
+	{
+		name: "the clamp grows with the lease",
+		rule: "the clamps have to be less than any quarantine that there has been, whatever TTL is in use by now",
+		file: "quorum/attempt.go",
+		old:  `min(a.terms.ttl/4, maxClamp)`, new: `a.terms.ttl/4`,
+		caught: []string{"quorum.TestTokenOfALongLeaseByAClientWhoseClockIsBehindGrows"},
+	},
+	{
+		name: "a first hold counts twice",
+		rule: "holder H has hold count C",
+		file: "quorum/attempt.go",
+		old:  `Count: 1, TTL: a.terms.ttl`, new: `Count: 2, TTL: a.terms.ttl`,
+		caught: []string{"quorum.TestFirstHoldCountsAsOneOnEveryNode"},
+	},
+	{
+		name: "one rival's look counts for another",
+		rule: "finds the same holder there still",
+		file: "quorum/split.go",
+		old:  `return s.rival == st.rival && n >= s.attempt.c.need`, new: `return n >= s.attempt.c.need`,
+		caught: []string{"quorum.TestEveryRivalIsLookedForTwice"},
+	},
+	{
+		name: "a question that finds itself is another server",
+		rule: "a network that delivers a request twice may grant a question that was answered held",
+		file: "quorum/lane.go",
+		old:  `if l.asked > 1 && a.reply.Status == script.Already {`, new: `if false {`,
+		caught: []string{"quorum.TestHolderThatWasAskedForTwiceMayFindItself"},
+	},
+	{
+		name: "of equals any may lead",
+		rule: "of several such the one with the smallest holder leads",
+		file: "quorum/split.go",
+		old:  `(n == len(st.nodes) && holder < st.rival)`, new: `false`,
+		caught: []string{"quorum.TestOfEquallyStrongContendersTheSmallestHolderLeads"},
+	},
+	{
+		name: "the smallest holder is the strongest",
+		rule: "the one that has the most nodes leads",
+		file: "quorum/split.go",
+		old:  `(n == len(st.nodes) && holder < st.rival)`, new: `holder < st.rival`,
+		caught: []string{"quorum.TestHolderOfAQuorumIsFoundAmongOtherContenders"},
+	},
+	{
+		name: "nodes that fail will not withdraw",
+		rule: "nodes with a key of another type",
+		file: "quorum/split.go",
+		old:  `case ans.vote.Outcome == Held && ans.vote.Holder == "":`, new: `case ans.vote.Holder == "":`,
+		caught: []string{"quorum.TestHolderOnOneNodeOfTooFewThatAnswerIsNoRefusal"},
+	},
+	{
+		name: "the token is raised only where it was granted",
+		rule: "granted less, or not in yet",
+		file: "quorum/token.go",
+		old:  `ans.vote.Outcome == Unknown && ans.err == nil:`, new: `false:`,
+		caught: []string{"quorum.TestNodeThatHasNotAnsweredYetMayStoreTheToken"},
+	},
+	{
+		name: "renewed after the release",
+		rule: "the release was put: nothing comes after it",
+		file: "quorum/lane.go",
+		old:  `		l.over = true`, new: `		_ = l.over`,
+		caught: []string{"quorum.TestNothingIsSentAfterTheRelease"},
 	},
 }

@@ -60,10 +60,24 @@ var clockVariants = []variant{
 	},
 	{
 		name: "another machine is blamed for its clock",
-		rule: "the node has lost its memory, and may be another machine with another clock",
+		rule: "another incarnation may be another machine with another clock",
 		file: "quorum/guard.go",
-		old:  `n.pace.forgot(r.Incarnation, g.c.clock.Now())`, new: `_ = n`,
+		old:  `n.pace.serves(r.Incarnation, g.c.clock.Now())`, new: `_ = n`,
 		caught: []string{"quorum.TestReplacedNodeIsNotBlamedForItsClock"},
+	},
+	{
+		name: "what was known of a clock is forgotten with the node's memory",
+		rule: "its clock may be set while it is in quarantine, which then ends at another moment than it should",
+		file: "quorum/pace.go",
+		old:  `p.forgot, p.since = true, now`, new: `p.known, p.since = false, now`,
+		caught: []string{"quorum.TestNodeThatForgotIsComparedWithWhatItWas"},
+	},
+	{
+		name: "an answer that was overtaken shows what the clock is",
+		rule: "the clock was set after it, and what is known is what it shows now",
+		file: "quorum/pace.go",
+		old:  `if answered.Before(p.floor.at) {`, new: `if false {`,
+		caught: []string{"quorum.TestAnswerThatWasOvertakenShowsWhatTheClockWas"},
 	},
 	{
 		name: "each bit of a slew counts alone",
@@ -78,6 +92,20 @@ var clockVariants = []variant{
 		file: "quorum/pace.go",
 		old:  `worst = max(ahead, most)`, new: `worst = ahead; _ = most`,
 		caught: []string{"quorum.TestJumpIsTakenForTheMostItCanBe"},
+	},
+	{
+		name: "leases are renewed when it is their time",
+		rule: "a node whose vote was counted may have let go of them",
+		file: "quorum/pace.go",
+		old:  `	c.hurry()` + "\n", new: ``,
+		caught: []string{"quorum.TestClockThatRanOffIsAReasonToRenew"},
+	},
+	{
+		name: "renewals that do not count are repeated at once",
+		rule: "the round that was due has failed, or did not count",
+		file: "quorum/renewal.go",
+		old:  `if whole && !overdue {`, new: `if whole {`,
+		caught: []string{"quorum.TestRenewalsThatDoNotCountBackOff"},
 	},
 	{
 		name: "nobody is asked how long the longest TTL is",

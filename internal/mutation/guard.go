@@ -62,8 +62,7 @@ var guardVariants = []variant{
 		name: "a quarantine is not prolonged",
 		rule: "a node that comes back from an old snapshot knows only what was in use then",
 		file: "quorum/guard.go",
-		old: `	g.prolong()
-	g.runs`, new: `	g.runs`,
+		old:  `	g.prolong()` + "\n", new: ``,
 		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows"},
 	},
 	{
@@ -192,5 +191,29 @@ var guardVariants = []variant{
 		file: "node/run.go",
 		old:  `if reply.Status == script.Stranger {`, new: `if false {`,
 		caught: []string{"node.TestStrangerIsCheckedAndAskedOnceMore"},
+	},
+	{
+		name: "two looks at two clusters",
+		rule: "a second look that finds the same incarnations proves a moment without a lock",
+		file: "quorum/settle.go",
+		old:  `second.isNew() && second.same(first)`, new: `second.isNew()`,
+		caught: []string{"quorum.TestClusterIsNotNewWhileANodeForgetsBetweenTwoLooks"},
+	},
+	{
+		name: "a vote that did not count is trusted in a quarantine",
+		rule: "only while the node's last vote for this holder has not run out",
+		file: "quorum/lane.go",
+		old: `ranOff(left)
+		return a`, new: `ranOff(left)`,
+		caught: []string{"quorum.TestVoteOfANodeWhoseClockRanOffDoesNotCountInAQuarantine"},
+	},
+	{
+		name: "a quarantine is not reported",
+		rule: "a node was restarted and may have forgotten locks",
+		file: "quorum/guard.go",
+		old: `	if r.Quarantine > 0 {
+		g.warn(`, new: `	if false {
+		g.warn(`,
+		caught: []string{"quorum.TestNodeThatIsKeptFromVotingIsReported"},
 	},
 }

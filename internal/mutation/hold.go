@@ -1,6 +1,6 @@
 package main
 
-// holdVariants break the rules of a lock that is held: its end, its renewal and healing, nesting, release and force-release.
+// holdVariants break what keeps a lease, and what ends it.
 var holdVariants = []variant{
 	{
 		name: "no drift",
@@ -127,73 +127,6 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestMaxHoldEndsAWatchedLease"},
 	},
 	{
-		name: "release without the token",
-		rule: "a node that was missed must not be the only one left that remembers too little",
-		file: "quorum/hold.go",
-		old:  `h.leave(h.terms, script.Free, h.token, func`, new: `h.leave(h.terms, script.Free, 0, func`,
-		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
-	},
-	{
-		name: "release only where the lock was seen",
-		rule: "nothing of ours can be there, and the node knows the token",
-		file: "quorum/farewell.go",
-		old:  `if !present && fence >= req.Token {`, new: `if !present && fence >= 0 {`,
-		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
-	},
-	{
-		name: "release not announced",
-		rule: "0 when the lock becomes free",
-		file: "quorum/hold.go",
-		old:  `h.leave(h.terms, script.Free,`, new: `h.leave(h.terms, script.RolledBack,`,
-		caught: []string{"quorum.TestWaiterIsWokenByTheRelease"},
-	},
-	{
-		name: "release confirmed by one node",
-		rule: "nil once a quorum of nodes confirmed that the holder is gone",
-		file: "quorum/release.go",
-		old:  `case t.granted+t.held >= c.need:`, new: `case t.granted+t.held >= 1:`,
-		caught: []string{"quorum.TestReleaseWithoutAQuorumSaysSoAndGoesOn"},
-	},
-	{
-		name: "release on its caller's context",
-		rule: "Release always sends, whatever its ctx",
-		file: "quorum/release.go",
-		old:  `	last, err := l.giveBack()`,
-		new: `	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	last, err := l.giveBack()`,
-		caught: []string{"quorum.TestReleaseSendsAlthoughItsContextIsOver"},
-	},
-	{
-		name: "a nested hold not given back ends with the first",
-		rule: "the lock itself is released with the last handle",
-		file: "quorum/release.go",
-		old:  `if len(h.handles) == 1 {`, new: `if len(h.handles) >= 1 {`,
-		caught: []string{"quorum.TestNodesShowTheTrueHoldCount"},
-	},
-	{
-		name: "a failed nested hold leaves its count",
-		rule: "failing, they restore the previous count",
-		file: "quorum/nested.go",
-		old:  `		h.restate(count)`, new: `		_ = count`,
-		caught: []string{"quorum.TestContextEndingInANestedAcquireLeavesTheOuterOneWhole"},
-	},
-	{
-		name: "a failed nested hold deletes",
-		rule: "never DEL",
-		file: "quorum/nested.go",
-		old:  `		h.restate(count)`, new: `		h.depart()`,
-		caught: []string{"quorum.TestNestedHoldThatFailsLeavesTheOuterOneWhole"},
-	},
-	{
-		name: "a nested hold extends a lease time",
-		rule: "shares the lease it nests in, and its TTL",
-		file: "quorum/nested.go",
-		old:  `h.round(ctx, op, count+1, h.watched)`, new: `h.round(ctx, op, count+1, true)`,
-		caught: []string{"quorum.TestNestedHoldDoesNotExtendALeaseTime"},
-	},
-	{
 		name: "two tell the nodes a count at once",
 		rule: "would each tell the nodes a count that the other does not know",
 		file: "quorum/hold.go",
@@ -201,102 +134,11 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestHoldsAddedAtOnceCountEachOther"},
 	},
 	{
-		name: "a stranger nests",
-		rule: "a copy of ctx that carries no lease: an acquire under it is one by a stranger",
-		file: "quorum/context.go",
-		old: `	case heldKey, leaseKey:
-		return nil`,
-		new: `	case leaseKey:
-		return nil`,
-		caught: []string{"quorum.TestWithoutLeaseIsAStranger"},
-	},
-	{
-		name: "another coordinator's hold is ours",
-		rule: "acquiring the same name under it, with the same coordinator",
-		file: "quorum/context.go",
-		old:  `case heldKey{c.lease.hold.c, c.lease.hold.name}:`, new: `case heldKey{c.lease.hold.c, c.lease.hold.name}, key:`,
-		caught: []string{"quorum.TestWithoutLeaseIsAStranger"},
-	},
-	{
-		name: "an ended lease is nested in",
-		rule: "returns the live hold of a name",
-		file: "quorum/context.go",
-		old:  `if h == nil || h.check() != nil {`, new: `if h == nil {`,
-		caught: []string{"quorum.TestAcquireUnderAnEndedLeaseIsAFirstHold"},
-	},
-	{
-		name: "Close releases nothing",
-		rule: "frees on the nodes what was held",
-		file: "quorum/coordinator.go",
-		old:  `		h.depart()` + "\n", new: ``,
-		caught: []string{"quorum.TestCloseFreesWhatIsHeldAndIsBounded"},
-	},
-	{
-		name: "Close waits for the TTL",
-		rule: "it takes at most twice the node timeout",
-		file: "quorum/coordinator.go",
-		old:  `time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })`, new: `time.AfterFunc(c.cfg.TTL, func() { close(c.stopping) })`,
-		caught: []string{"quorum.TestCloseFreesWhatIsHeldAndIsBounded"},
-	},
-	{
 		name: "a lock won while Close ran is kept",
 		rule: "it fails once the coordinator is closed",
 		file: "quorum/hold.go",
 		old:  `if !c.live(h) {`, new: `if c.live(h); false {`,
 		caught: []string{"quorum.TestLockWonWhileCloseRunsIsGivenBack"},
-	},
-	{
-		name: "force-release revokes only where it finds the holder",
-		rule: "a node that missed the holder would let it restore the lock, unless it knows whom to refuse",
-		file: "quorum/force.go",
-		old:  `Holders: holders, Lives`, new: `Lives`,
-		caught: []string{"quorum.TestForceReleaseStaysReleased"},
-	},
-	{
-		name: "a mutex nests",
-		rule: "a second Lock waits for the Unlock, whatever context it runs under",
-		file: "quorum/mutex.go",
-		old:  `m.c.Acquire(WithoutLease(ctx), m.name`, new: `m.c.Acquire(ctx, m.name`,
-		caught: []string{"quorum.TestMutexDoesNotNest"},
-	},
-	{
-		name: "a mutex whose lease was lost is open",
-		rule: "two goroutines are never inside, whatever happens to the cluster",
-		file: "quorum/mutex.go",
-		old: `	m.lease = lease
-	return nil`,
-		new: `	m.lease = lease
-	context.AfterFunc(lease.Context(context.Background()), func() { <-m.held })
-	return nil`,
-		caught: []string{"quorum.TestMutexStaysLockedInTheProcessAfterALoss"},
-	},
-	{
-		name: "a mutex that was not locked unlocks",
-		rule: "it panics if it is not locked, as sync.Mutex does",
-		file: "quorum/mutex.go",
-		old:  `panic(err.Error())`, new: `_ = err.Error()`,
-		caught: []string{"quorum.TestUnlockOfAnUnlockedMutexPanics"},
-	},
-	{
-		name: "force-release that never expires",
-		rule: "whoever holds the lock by then is not who was meant",
-		file: "quorum/survey.go",
-		old:  `until := begun.Add(c.cfg.NodeTimeout)`, new: `until := begun.Add(1000 * c.cfg.NodeTimeout)`,
-		caught: []string{"quorum.TestLateForceReleaseDoesNothing"},
-	},
-	{
-		name: "force-release that nobody confirmed",
-		rule: "no quorum confirmed: the lock may then be back",
-		file: "quorum/force.go",
-		old:  `if b.count().granted < c.need {`, new: `if false {`,
-		caught: []string{"quorum.TestForceReleaseThatNoQuorumConfirmsSaysSo"},
-	},
-	{
-		name: "a revocation ends before the lease",
-		rule: "as long as the lease could",
-		file: "quorum/force.go",
-		old:  `lives = max(lives, a.reply.TTL)`, new: `lives = max(lives, 0*a.reply.TTL)`,
-		caught: []string{"quorum.TestRevocationLivesAsLongAsTheLeaseEverywhere"},
 	},
 	{
 		name: "a restated count that never expires",
@@ -321,13 +163,6 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestReleaseReplacesARenewalThatWaits"},
 	},
 	{
-		name: "a renewal forgets the nested holds",
-		rule: "it carries the count",
-		file: "quorum/renewal.go",
-		old:  `h.round(context.Background(), "renew", h.count(), h.watched)`, new: `h.round(context.Background(), "renew", 1, h.watched)`,
-		caught: []string{"quorum.TestHoldsAddedAtOnceCountEachOther"},
-	},
-	{
 		name: "a shortened TTL is not reported",
 		rule: "report a PTTL below expectation at renewals",
 		file: "quorum/lane.go",
@@ -335,40 +170,19 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestShortenedTTLIsReported"},
 	},
 	{
-		name: "the local hold ignored",
-		rule: "while this process has the lock itself, there is nobody to ask",
-		file: "quorum/wait.go",
-		old:  `if h == nil || h.isGone() {`, new: `if h == nil || true {`,
-		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
-	},
-	{
-		name: "the local hold forgotten after a while",
-		rule: "whoever comes shall know that",
-		file: "quorum/line.go",
-		old:  `	case held: // `, new: `	case held && false: // `,
-		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
-	},
-	{
-		name: "the last word of our own lock is of another one",
-		rule: "it was not asked, and need not be",
-		file: "quorum/line.go",
-		old: `if ln.ours != nil && !ln.ours.isGone() {
-		return`, new: `if false {
-		return`,
-		caught: []string{"quorum.TestEndOfAWaitForALockOfOurOwnHasEveryNodesWord"},
-	},
-	{
-		name: "gone only when a quorum says so",
-		rule: "or all have answered",
+		name: "MaxHold only after the first TTL",
+		rule: "ends a watched lease no later than this after its grant",
 		file: "quorum/hold.go",
-		old:  `t.granted+t.held >= h.c.need || t.waiting == 0 {`, new: `t.granted+t.held >= h.c.need {`,
-		caught: []string{"quorum.TestEndOfALeaseOfOurOwnLetsTheNextIn"},
+		old:  `h.end = clock.Earlier(h.end, h.limit)`, new: `_ = h.limit`,
+		caught: []string{"quorum.TestMaxHoldMayBeShorterThanTheTTL"},
 	},
 	{
-		name: "the local hold believed in",
-		rule: "the process may be the last to know that it has lost it",
-		file: "quorum/wait.go",
-		old:  `err == nil && holder != h.holder {`, new: `false && holder != h.holder && err == nil {`,
-		caught: []string{"quorum.TestLocalHoldThatWasForceReleasedHoldsUpNobody"},
+		name: "a node that was missed has the lock",
+		rule: "the vote that somebody else would get, if the holder has it on the node",
+		file: "quorum/lane.go",
+		old: `	if !l.present {
+		return Vote{Node: l.node.name}`, new: `	if false {
+		return Vote{Node: l.node.name}`,
+		caught: []string{"quorum.TestNodeThatALockOfOurOwnDidNotReachIsNotSaidToHoldIt"},
 	},
 }

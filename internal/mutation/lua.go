@@ -253,4 +253,11 @@ end`,
 		old:  `if strings.Contains(name, "{") {`, new: `if strings.HasPrefix(name, "{") {`,
 		caught: []string{"script.TestChannelHasRedissonsBraces"},
 	},
+	{
+		name: "a counter ahead of the clock is forgotten with the others",
+		rule: "a counter that is ahead of the clock stays until the clock has overtaken it",
+		file: "script/acquire.lua",
+		old:  `math.max(0, fence - now) / 1000`, new: `0 * (fence - now)`,
+		caught: []string{"script.TestFenceThatIsAheadOfTheClockOutlivesTheDifference"},
+	},
 }

@@ -6,7 +6,7 @@ var queueVariants = []variant{
 		name: "nobody shares a round trip",
 		rule: "requests of all goroutines to one node share round trips",
 		file: "node/queue.go",
-		old:  `n := min(len(q.waiting), mostTogether-1)`, new: `n := min(len(q.waiting), 0)`,
+		old:  `n := min(len(q.waiting), mostTogether)`, new: `n := min(len(q.waiting), 1)`,
 		caught: []string{"node.TestRequestsShareRoundTrips"},
 	},
 	{
@@ -34,7 +34,28 @@ var queueVariants = []variant{
 		name: "a batch ends with its leader's context",
 		rule: "the context of one must not end the others' requests",
 		file: "node/queue.go",
-		old:  `context.WithDeadline(context.Background(), deadline)`, new: `context.WithDeadline(leader.ctx, deadline)`,
+		old:  `ctx := context.Background()`, new: `ctx := leader.ctx`,
 		caught: []string{"node.TestCallersThatLeaveHoldUpNobody"},
+	},
+	{
+		name: "the first to come leads a batch",
+		rule: "a request keeps its own deadline, whoever shares its round trip",
+		file: "node/queue.go",
+		old:  `if c.outlasts(leader) {`, new: `if false {`,
+		caught: []string{"node.TestLeaderOfABatchEndsAtItsOwnDeadline"},
+	},
+	{
+		name: "left in a batch, and taking effect",
+		rule: "what is written when nobody waits for it any more must do nothing",
+		file: "node/run.go",
+		old:  `last = 1 // long ago`, new: `_ = last`,
+		caught: []string{"node.TestRequestLeftInABatchHasNoEffect"},
+	},
+	{
+		name: "no last moment has passed",
+		rule: "the zero Instant means any",
+		file: "node/queue.go",
+		old:  `!c.until.IsZero() && !c.node.clock`, new: `!c.node.clock`,
+		caught: []string{"node.TestRequestWithoutALastMomentWaitsItsTurn"},
 	},
 }

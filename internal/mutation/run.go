@@ -24,7 +24,7 @@ type suite struct {
 	whole bool
 }
 
-// wholeSuites are all tests of a package that need no redis-server and are done in seconds. The quorum package's
+// wholeSuite is all tests of some packages that need no redis-server and are done in seconds. The quorum package's
 // TestReal... want servers; TestEverySourceIsThere compares the scripts with their files, which no overlay reaches.
 func wholeSuite(packages ...string) suite {
 	return suite{packages: packages, run: "^Test([^R]|R[^e]|Re[^a])", skip: "^(TestEverySourceIsThere|TestHammer)$"}

@@ -24,7 +24,10 @@ type variant struct {
 
 // table is every variant that CI breaks the protocol with.
 func table() []variant {
-	return slices.Concat(attemptVariants, holdVariants, waitVariants, luaVariants, groundVariants, guardVariants, clockVariants, queueVariants)
+	return slices.Concat(
+		attemptVariants, holdVariants, nestedVariants, releaseVariants, waitVariants, luaVariants, groundVariants, guardVariants,
+		clockVariants, queueVariants,
+	)
 }
 
 // apply returns the file's text with the edit made.

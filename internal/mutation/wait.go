@@ -174,7 +174,7 @@ var waitVariants = []variant{
 		name: "others not counted",
 		rule: "a time that has a slot for each of the others",
 		file: "quorum/crowd.go",
-		old:  `ln.crowd.others = max(0, listeners)`, new: `ln.crowd.others = min(1, max(0, listeners))`,
+		old:  `ln.crowd.others = max(0, s.listeners)`, new: `ln.crowd.others = min(1, max(0, s.listeners))`,
 		caught: []string{"quorum.TestDelayAfterAWakeGrowsWithTheCrowd"},
 	},
 	{
@@ -202,9 +202,9 @@ var waitVariants = []variant{
 		name: "lines linger for ever",
 		rule: "soon after the last one has left, the line is gone",
 		file: "quorum/line.go",
-		old: `			if ln.users == 0 {
-				ln.all.remove(ln)`, new: `			if ln.users < 0 {
-				ln.all.remove(ln)`,
+		old: `			default:
+				ln.all.remove(ln)`, new: `			default:
+				ln.hush()`,
 		caught: []string{"quorum.TestNothingIsLeftOfALine"},
 	},
 	{
@@ -234,5 +234,47 @@ var waitVariants = []variant{
 		file: "node/look.go",
 		old:  `if err := held.Err(); err != nil {`, new: `if err := held.Err(); err != nil && holder != "" {`,
 		caught: []string{"node.TestLookIsBounded"},
+	},
+	{
+		name: "every name is looked at every second",
+		rule: "who waits for very many names looks a thousand times a second",
+		file: "quorum/wait.go",
+		old:  `max(pollHeld, time.Duration(w.line.all.count())*pollEach)`, new: `max(pollHeld, 0)`,
+		caught: []string{"quorum.TestWaitingForManyNamesAsksNoMoreThanForAThousand"},
+	},
+	{
+		name: "a poll is a try",
+		rule: "who comes after a delay looks before it tries",
+		file: "quorum/wait.go",
+		old:  `if woken && ln.alone() ||`, new: `if ln.alone() ||`,
+		caught: []string{"quorum.TestWaitingForManyNamesAsksNoMoreThanForAThousand"},
+	},
+	{
+		name: "centuries wrap round",
+		rule: "a foreign key may have centuries left",
+		file: "quorum/wait.go",
+		old:  `.Add(free).Add(w.c.upTo(5 * time.Millisecond))`, new: `.Add(free + w.c.upTo(5*time.Millisecond))`,
+		caught: []string{"quorum.TestCenturiesDoNotWrapRound"},
+	},
+	{
+		name: "a look outlasts the wait",
+		rule: "it does not outlast the wait",
+		file: "quorum/crowd.go",
+		old:  `	case <-w.ctx.Done():` + "\n" + `		return sight`, new: `	case <-context.Background().Done():` + "\n" + `		return sight`,
+		caught: []string{"quorum.TestWaiterThatLooksAtAHungNodeEndsAtOnce"},
+	},
+	{
+		name: "listening while nobody waits",
+		rule: "the end of a wait leaves nothing behind",
+		file: "quorum/line.go",
+		old:  `ln.hush() // nobody waits`, new: `_ = ln // nobody waits`,
+		caught: []string{"quorum.TestEndOfAWaitEndsTheSubscriptionWhileTheLockIsHeld"},
+	},
+	{
+		name: "errors of a minority are hopeless",
+		rule: "more than N - quorum nodes answered errors that waiting cannot cure",
+		file: "quorum/attempt.go",
+		old:  `permanent > len(v.votes)-a.c.need`, new: `permanent >= len(v.votes)-a.c.need`,
+		caught: []string{"quorum.TestAcquireWaitsWhileThoseThatMayBeCuredAreAQuorum"},
 	},
 }

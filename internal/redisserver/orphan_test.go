@@ -51,16 +51,13 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the program's server at %q: %v", addr, err)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(readyPoll) {
+	eventually(t, "the end of the server at "+addr+" after the program that started it", func() bool {
 		c, err := net.Dial("tcp4", addr)
-		if err != nil {
-			return
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		if time.Now().After(deadline) {
-			t.Fatalf("the server at %s outlived the program that started it by %v", addr, patience)
-		}
-	}
+		return err != nil
+	})
 }
 
 // A locked thread ends with its goroutine. Were a server started on the caller's
@@ -77,11 +74,7 @@ func TestServerOutlivesTheThreadOfItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for deadline := time.Now().Add(patience); threadExists(tid); time.Sleep(readyPoll) {
-		if time.Now().After(deadline) {
-			t.Fatalf("thread %d did not end", tid)
-		}
-	}
+	eventually(t, fmt.Sprintf("the end of thread %d", tid), func() bool { return !threadExists(tid) })
 	if err := ask(s, patience); err != nil {
 		t.Errorf("the server died with the thread: %v", err)
 	}

@@ -19,6 +19,16 @@ func ask(s *Server, bound time.Duration) error {
 	return s.Client().Ping(ctx).Err()
 }
 
+// eventually waits until the condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(readyPoll) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
 func set(t *testing.T, s *Server, key string) {
 	t.Helper()
 	if err := s.Client().Set(t.Context(), key, "1", 0).Err(); err != nil {

@@ -45,17 +45,21 @@ func (stdio) Read(p []byte) (int, error)  { return os.Stdin.Read(p) }
 func (stdio) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
 func (stdio) Close() error                { return os.Stdout.Close() }
 
-// cheat sells without a lock whatever the job says.
+// cheat sells without a lock whatever the job says, as two workers at once do: both look, and then both sell.
 func cheat() error {
 	client := counter.NewClient(stdio{})
 	for {
-		item, err := client.Look(1, 0)
-		if err != nil || item == 0 {
-			return err
+		var items [2]int
+		for i := range items {
+			var err error
+			if items[i], err = client.Look(1, 0); err != nil || items[i] == 0 {
+				return err
+			}
 		}
-		time.Sleep(5 * time.Millisecond)
-		if err := client.Sell(1, 0, item); err != nil {
-			return err
+		for _, item := range items {
+			if err := client.Sell(1, 0, item); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -1,0 +1,123 @@
+package main
+
+// releaseVariants break how a lock is given back, by its holder, by Close, and by force.
+var releaseVariants = []variant{
+	{
+		name: "release without the token",
+		rule: "a node that was missed must not be the only one left that remembers too little",
+		file: "quorum/hold.go",
+		old:  `h.leave(h.terms, script.Free, h.token, func`, new: `h.leave(h.terms, script.Free, 0, func`,
+		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
+	},
+	{
+		name: "release only where the lock was seen",
+		rule: "nothing of ours can be there, and the node knows the token",
+		file: "quorum/farewell.go",
+		old:  `if !present && fence >= req.Token {`, new: `if !present && fence >= 0 {`,
+		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
+	},
+	{
+		name: "release not announced",
+		rule: "0 when the lock becomes free",
+		file: "quorum/hold.go",
+		old:  `h.leave(h.terms, script.Free,`, new: `h.leave(h.terms, script.RolledBack,`,
+		caught: []string{"quorum.TestWaiterIsWokenByTheRelease"},
+	},
+	{
+		name: "release confirmed by one node",
+		rule: "nil once a quorum of nodes confirmed that the holder is gone",
+		file: "quorum/release.go",
+		old:  `case t.granted+t.held >= c.need:`, new: `case t.granted+t.held >= 1:`,
+		caught: []string{"quorum.TestReleaseWithoutAQuorumSaysSoAndGoesOn"},
+	},
+	{
+		name: "release on its caller's context",
+		rule: "Release always sends, whatever its ctx",
+		file: "quorum/release.go",
+		old:  `	last, err := l.giveBack()`,
+		new: `	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	last, err := l.giveBack()`,
+		caught: []string{"quorum.TestReleaseSendsAlthoughItsContextIsOver"},
+	},
+	{
+		name: "Close releases nothing",
+		rule: "frees on the nodes what was held",
+		file: "quorum/coordinator.go",
+		old:  `		h.depart()` + "\n", new: ``,
+		caught: []string{"quorum.TestCloseFreesWhatIsHeldAndIsBounded"},
+	},
+	{
+		name: "Close waits for the TTL",
+		rule: "it takes at most twice the node timeout",
+		file: "quorum/coordinator.go",
+		old:  `time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })`, new: `time.AfterFunc(c.cfg.TTL, func() { close(c.stopping) })`,
+		caught: []string{"quorum.TestCloseFreesWhatIsHeldAndIsBounded"},
+	},
+	{
+		name: "force-release revokes only where it finds the holder",
+		rule: "a node that missed the holder would let it restore the lock, unless it knows whom to refuse",
+		file: "quorum/force.go",
+		old:  `Holders: holders, Lives`, new: `Lives`,
+		caught: []string{"quorum.TestForceReleaseStaysReleased"},
+	},
+	{
+		name: "force-release that never expires",
+		rule: "whoever holds the lock by then is not who was meant",
+		file: "quorum/survey.go",
+		old:  `until := begun.Add(c.cfg.NodeTimeout)`, new: `until := begun.Add(1000 * c.cfg.NodeTimeout)`,
+		caught: []string{"quorum.TestLateForceReleaseDoesNothing"},
+	},
+	{
+		name: "force-release that nobody confirmed",
+		rule: "no quorum confirmed: the lock may then be back",
+		file: "quorum/force.go",
+		old:  `if b.count().granted < c.need {`, new: `if false {`,
+		caught: []string{"quorum.TestForceReleaseThatNoQuorumConfirmsSaysSo"},
+	},
+	{
+		name: "a revocation ends before the lease",
+		rule: "as long as the lease could",
+		file: "quorum/force.go",
+		old:  `lives = max(lives, a.reply.TTL)`, new: `lives = max(lives, 0*a.reply.TTL)`,
+		caught: []string{"quorum.TestRevocationLivesAsLongAsTheLeaseEverywhere"},
+	},
+	{
+		name: "gone only when a quorum says so",
+		rule: "or all have answered",
+		file: "quorum/hold.go",
+		old:  `t.granted+t.held >= h.c.need || t.waiting == 0 {`, new: `t.granted+t.held >= h.c.need {`,
+		caught: []string{"quorum.TestEndOfALeaseOfOurOwnLetsTheNextIn"},
+	},
+	{
+		name: "a revocation without a margin",
+		rule: "a margin for a renewal that was under way",
+		file: "quorum/force.go",
+		old: `lives = sum
+`, new: `_ = sum
+`,
+		caught: []string{"quorum.TestRevocationOutlivesARenewalThatWasUnderWay"},
+	},
+	{
+		name: "what the first look found is forgotten",
+		rule: "it reports whether anybody held the lock",
+		file: "quorum/force.go",
+		old:  `held := len(holders) > 0`, new: `held := false`,
+		caught: []string{"quorum.TestForceReleaseTellsOfAHolderThatOnlyTheFirstLookFound"},
+	},
+	{
+		name: "gone as soon as one node says so",
+		rule: "gone is closed when a quorum of nodes has confirmed that, or all have answered",
+		file: "quorum/hold.go",
+		old:  `t.granted+t.held >= h.c.need || t.waiting == 0`, new: `t.granted+t.held >= 1 || t.waiting == 0`,
+		caught: []string{"quorum.TestWaiterOfALockOfOurOwnWaitsUntilAQuorumHasLetGo"},
+	},
+	{
+		name: "the hold count of the fewest nodes",
+		rule: "how many holds Holder has, by most of its nodes",
+		file: "quorum/inspect.go",
+		old:  `n > counts[s.HoldCount] ||`, new: `n < counts[s.HoldCount] ||`,
+		caught: []string{"quorum.TestInspectTellsTheHoldCountOfMostNodes"},
+	},
+}

@@ -1,0 +1,122 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redquorum/redquorum/internal/redisserver"
+	"github.com/redquorum/redquorum/node"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// Servers change places: names or virtual addresses are moved. At no moment do two addresses lead to one server, though what
+// was last seen at another address may be the one that is here now.
+func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
+	for _, to := range [][]int{{1, 0, 2}, {1, 2, 0}} {
+		t.Run(fmt.Sprint(to), func(t *testing.T) {
+			m := startMachines(t, 3)
+			m.found()
+			c, moved := m.movable(func(i int) int { return to[i] })
+			mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+			moved()
+			m.had(c, "stock")
+			m.must(c.Ping(t.Context()))
+		})
+	}
+}
+
+// If they do lead to one server from some day on, this is found out, and so is its end.
+func TestRealAddressThatIsMovedToAnotherServerIsFoundOut(t *testing.T) {
+	m := startMachines(t, 3)
+	m.found()
+	var back atomic.Bool
+	c, move := m.movable(func(i int) int {
+		if back.Load() {
+			return i
+		}
+		return max(i, 1)
+	})
+	mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+	move()
+	wantIs(t, c.Ping(t.Context()), quorum.ErrSameServer)
+	_, err := c.TryAcquire(t.Context(), "stock")
+	wantIs(t, err, quorum.ErrSameServer)
+	back.Store(true)
+	move()
+	m.had(c, "stock")
+}
+
+// had waits until a lock can be had, and gives it back.
+func (m *machines) had(c *quorum.Coordinator, name string) {
+	m.t.Helper()
+	m.eventually("the lock can be had", func() bool {
+		l, err := c.TryAcquire(m.t.Context(), name)
+		if err == nil {
+			mustRelease(m.t, l)
+		}
+		return err == nil
+	})
+}
+
+// movable returns a client whose addresses lead to the servers, and what makes them lead to others. Connections do not move
+// with an address: they end.
+func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func()) {
+	m.t.Helper()
+	var moved atomic.Bool
+	var nodes []*node.Node
+	for i := range m.servers {
+		n, err := node.New(&redis.Options{
+			Addr: fmt.Sprintf("node-%d.test:6379", i),
+			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				at := i
+				if moved.Load() {
+					at = to(i)
+				}
+				return new(net.Dialer).DialContext(ctx, "tcp", m.servers[at].Addr())
+			},
+		})
+		m.must(err)
+		nodes = append(nodes, n)
+	}
+	c, err := quorum.New(nodes, quorum.Config{TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.log, nil))})
+	m.must(err)
+	m.t.Cleanup(func() { _ = c.Close() })
+	return c, func() {
+		m.t.Helper()
+		moved.Store(true)
+		for _, s := range m.servers {
+			m.must(s.Client().Do(m.t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+		}
+	}
+}
+
+// go-redis' options bound the connections. Requests wait for one then.
+func TestRealFewConnectionsAreShared(t *testing.T) {
+	for _, option := range []string{"?pool_size=1", "?max_active_conns=1"} {
+		t.Run(option, func(t *testing.T) {
+			m := startMachines(t, 3)
+			m.found()
+			urls := redisserver.URLs(m.servers)
+			for i := range urls {
+				urls[i] += option
+			}
+			c := m.clientAt(quorum.Config{}, urls)
+			var all sync.WaitGroup
+			for i := range 20 {
+				all.Go(func() {
+					for range 5 {
+						mustRelease(t, mustGet(t, c, fmt.Sprint("name ", i)))
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
