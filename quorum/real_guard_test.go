@@ -17,9 +17,11 @@ import (
 // The restart guard on real servers, which tell who they are, write snapshots and logs, and follow each other. These
 // tests mostly sit out quarantines, and do it side by side.
 
-// found takes servers into use, as a cluster that has been there for a while.
+// found takes servers into use, as a cluster that has been there for a while. A node is not decided about for some node
+// timeouts after that, so they are short.
 func (m *machines) found() *quorum.Coordinator {
 	m.t.Helper()
+	m.timeout = sitOut
 	c := m.client(quorum.Config{})
 	m.must(c.Ping(m.t.Context()))
 	mustRelease(m.t, mustGet(m.t, c, "found"))

@@ -17,7 +17,7 @@ const slowClocks = 0.2
 func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
 	m := startMachines(t, 5)
 	proxies, urls := m.behindProxies()
-	c := m.clientAt(quorum.Config{DriftFactor: slowClocks}, urls)
+	c := m.clientAt(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks}, urls)
 	l := mustGet(t, c, "stock")
 	ctx := l.Context(t.Context())
 	m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
@@ -69,7 +69,7 @@ func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 // All servers stop. Nothing refuses a connection, and nothing answers.
 func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{DriftFactor: slowClocks})
+	c := m.client(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks})
 	l := mustGet(t, c, "stock")
 	m.pause(0, 1, 2, 3, 4)
 	stopped := time.Now() // every request that was answered began before, and so every key may be gone a TTL later

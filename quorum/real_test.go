@@ -16,10 +16,12 @@ import (
 // go on accepting in their name, memory that is gone after a restart, clocks of several processes. What can be had in
 // fake time is tested there.
 
-// Short enough to be sat out, long enough for a busy machine.
+// Short enough to be sat out, long enough for a busy machine. A test whose servers answer waits for no node timeout, and
+// has a longer one: what it shows must not hang on a machine that stands still for a moment.
 const (
 	realTTL     = 2 * time.Second
-	realTimeout = 250 * time.Millisecond
+	realTimeout = 500 * time.Millisecond
+	sitOut      = 250 * time.Millisecond
 )
 
 // patience is how long a test waits for what is certain to come. It only tells a failure from a slow machine.
@@ -30,13 +32,15 @@ type machines struct {
 	t *testing.T
 	// Indexed as the nodes of every client.
 	servers []*redisserver.Server
+	// Of every client that is not told another one.
+	timeout time.Duration
 	log     *journal
 }
 
 // startMachines starts n servers, for the length of the test; settings are further arguments of each.
 func startMachines(t *testing.T, n int, settings ...string) *machines {
 	t.Helper()
-	m := &machines{t: t, log: &journal{}}
+	m := &machines{t: t, timeout: realTimeout, log: &journal{}}
 	for range n {
 		m.servers = append(m.servers, redisserver.Start(t, settings...))
 	}
@@ -61,7 +65,7 @@ func (m *machines) clientAt(cfg quorum.Config, urls []string) *quorum.Coordinato
 		cfg.TTL = realTTL
 	}
 	if cfg.NodeTimeout == 0 {
-		cfg.NodeTimeout = realTimeout
+		cfg.NodeTimeout = m.timeout
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(m.log, nil))
 	c, err := quorum.Open(cfg, urls...)
