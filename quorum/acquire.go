@@ -29,8 +29,8 @@ func (c *Coordinator) Acquire(ctx context.Context, name string, opts ...Option) 
 	if ctx.Err() != nil {
 		return nil, c.noAnswer("acquire", name, contextErrors(ctx)...)
 	}
-	if h := c.heldIn(ctx, name); h != nil {
-		return h.nest(ctx, "acquire", t, true)
+	if l := c.heldIn(ctx, name); l != nil {
+		return l.nest(ctx, "acquire", t, true)
 	}
 	if t.limited && t.wait == 0 {
 		return c.try(ctx, "acquire", name, t)
@@ -58,8 +58,8 @@ func (c *Coordinator) TryAcquire(ctx context.Context, name string, opts ...Optio
 	if ctx.Err() != nil {
 		return nil, c.noAnswer("try-acquire", name, contextErrors(ctx)...)
 	}
-	if h := c.heldIn(ctx, name); h != nil {
-		return h.nest(ctx, "try-acquire", t, false)
+	if l := c.heldIn(ctx, name); l != nil {
+		return l.nest(ctx, "try-acquire", t, false)
 	}
 	return c.try(ctx, "try-acquire", name, t)
 }
@@ -73,7 +73,7 @@ func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease
 	deadline := c.clock.Now().Add(tryBudget * c.cfg.NodeTimeout)
 	var vote stalemate
 	for round := 0; ; round++ {
-		lease, v := c.attempt(ctx, name, t)
+		lease, v := c.attempt(ctx, name, t, 0)
 		if v == nil {
 			return lease, nil
 		}

@@ -25,9 +25,11 @@ type verdict struct {
 
 // attempt tries once to get the lock for a fresh holder. Either it returns the lock, held and fenced, or the attempt
 // has been withdrawn, in the background, wherever it may have left something.
-func (c *Coordinator) attempt(ctx context.Context, name string, t terms) (*Lease, *verdict) {
+//
+// The hold can be handed on in this process as often as more says.
+func (c *Coordinator) attempt(ctx context.Context, name string, t terms, more int) (*Lease, *verdict) {
 	c.guard.uses(t.ttl)
-	a := &attempt{c: c, ctx: ctx, terms: t, claim: c.newClaim(name), ballot: newBallot(c.nodes)}
+	a := &attempt{c: c, ctx: ctx, terms: t, more: int64(more), claim: c.newClaim(name), ballot: newBallot(c.nodes)}
 	a.start = c.clock.Now() // before the first send: validity counts from here
 	a.proposal = c.clock.Wall().UnixMicro()
 	a.claim.putAll(a.ballot, a.request())
@@ -55,7 +57,8 @@ type attempt struct {
 	start  clock.Instant
 
 	proposal int64 // the token proposed: one for all nodes and all questions, so that they agree
-	token    int64 // the token agreed upon
+	more     int64 // how many tokens are asked for besides
+	highest  int64 // the highest of those agreed upon
 }
 
 // maxClamp is how far a proposed token may be from a node's clock at most. A node that lost its counter goes on from its
@@ -69,7 +72,7 @@ func (a *attempt) request() errand {
 	return errand{
 		req: script.Acquire{
 			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
-			Proposal: a.proposal, Clamp: min(a.terms.ttl/4, maxClamp),
+			Proposal: a.proposal, Clamp: min(a.terms.ttl/4, maxClamp), More: a.more,
 		},
 		until: a.end(), begun: a.start, ttl: a.terms.ttl,
 	}

@@ -60,7 +60,7 @@ func (c *leaseContext) Err() error {
 	return c.Context.Err()
 }
 
-// heldKey is the key under which a context carries the hold of a name.
+// heldKey is the key under which a context carries the innermost lease of a name.
 type heldKey struct {
 	c    *Coordinator
 	name string
@@ -83,7 +83,7 @@ func (c *leaseContext) Value(key any) any {
 	case leaseKey{}:
 		return c.lease
 	case heldKey{c.lease.hold.c, c.lease.hold.name}:
-		return c.lease.hold
+		return c.lease
 	}
 	return c.Context.Value(key)
 }
@@ -102,11 +102,12 @@ func (c strangerContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// heldIn returns the live hold of a name that a context carries; nil if there is none.
-func (c *Coordinator) heldIn(ctx context.Context, name string) *hold {
-	h, _ := ctx.Value(heldKey{c, name}).(*hold)
-	if h == nil || h.check() != nil {
+// heldIn returns the lease of a name that a context carries, if its hold is still held, by this handle or one beside it;
+// nil if there is none. What was handed on to somebody else is not held any more.
+func (c *Coordinator) heldIn(ctx context.Context, name string) *Lease {
+	l, _ := ctx.Value(heldKey{c, name}).(*Lease)
+	if l == nil || !l.hold.has(l.token) {
 		return nil
 	}
-	return h
+	return l
 }

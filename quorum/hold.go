@@ -13,7 +13,7 @@ import (
 type hold struct {
 	*claim
 	terms
-	token   int64
+	fence   int64 // what the nodes are told: the highest token that is the holder's
 	cadence renew.Cadence
 
 	// turn is taken by whoever changes the state on the nodes, one at a time: a renewal and a nested hold that
@@ -30,6 +30,8 @@ type hold struct {
 
 	mu      sync.Mutex
 	handles map[*Lease]struct{}
+	token   int64         // of all handles that there are
+	began   clock.Instant // of the attempt that won it
 	start   clock.Instant // of the last successful request
 	end     clock.Instant // of the lease: what may be believed
 	limit   clock.Instant // MaxHold; zero if there is none
@@ -45,13 +47,15 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 	h := &hold{
 		claim:    a.claim,
 		terms:    a.terms,
-		token:    a.token,
+		fence:    a.highest,
 		cadence:  renew.Cadence{TTL: a.terms.ttl, NodeTimeout: c.cfg.NodeTimeout},
 		turn:     make(chan struct{}, 1),
 		over:     make(chan struct{}),
 		departed: newBallot(c.nodes),
 		gone:     make(chan struct{}),
 		handles:  make(map[*Lease]struct{}),
+		token:    a.highest - a.more,
+		began:    a.start,
 		start:    a.start,
 		end:      a.end(),
 	}
@@ -59,8 +63,7 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 		h.limit = a.start.Add(c.cfg.MaxHold)
 		h.end = clock.Earlier(h.end, h.limit)
 	}
-	l := &Lease{hold: h, done: make(chan struct{})}
-	h.handles[l] = struct{}{}
+	l := h.newHandle()
 	if !c.live(h) {
 		return nil, false
 	}
@@ -82,19 +85,34 @@ func (h *hold) renewal() clock.Instant {
 	return h.cadence.Next(h.start)
 }
 
-// handle adds a handle. The caller has told the nodes the new count, or is about to.
-func (h *hold) handle() (*Lease, error) {
-	l := &Lease{hold: h, done: make(chan struct{})}
+// newHandle adds a handle. It is called with h.mu held, or when nobody else knows of the hold.
+func (h *hold) newHandle() *Lease {
+	l := &Lease{hold: h, token: h.token, done: make(chan struct{})}
+	h.handles[l] = struct{}{}
+	return l
+}
+
+// handle adds a handle beside those with the same token. The caller has told the nodes the new count.
+func (h *hold) handle(token int64) (*Lease, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.err != nil:
 		return nil, h.err
-	case h.leaving:
+	case h.leaving, h.token != token:
 		return nil, ErrReleased
 	}
-	h.handles[l] = struct{}{}
-	return l, nil
+	return h.newHandle(), nil
+}
+
+// has tells whether the hold is alive, and not handed on since it had a token.
+func (h *hold) has(token int64) bool {
+	if h.check() != nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.token == token
 }
 
 // count is the hold count.
@@ -140,7 +158,10 @@ func (h *hold) Expire() {
 // lose ends the lease with ErrLost.
 func (h *hold) lose(why string) {
 	if h.finish(ErrLost) != nil {
-		h.c.log.Warn("lease lost", "name", h.name, "holder", h.holder, "token", h.token, "why", why)
+		h.mu.Lock()
+		token := h.token
+		h.mu.Unlock()
+		h.c.log.Warn("lease lost", "name", h.name, "holder", h.holder, "token", token, "why", why)
 	}
 }
 
@@ -185,7 +206,7 @@ func (h *hold) conclude(cause error) bool {
 // depart says farewell on every node, once.
 func (h *hold) depart() {
 	h.departure.Do(func() {
-		h.leave(h.terms, script.Free, h.token, func(i int, a answer) {
+		h.leave(h.terms, script.Free, h.fence, func(i int, a answer) {
 			if a.reply.Status == script.Released {
 				h.c.lines.released(h.c, h.name, i, a.reply.Count)
 			}

@@ -15,8 +15,9 @@ import (
 // assumes). But a process can be paused between looking and acting; what must never be done twice belongs behind a
 // resource that compares fencing tokens (see [Lease.Token]).
 type Lease struct {
-	hold *hold
-	done chan struct{}
+	hold  *hold
+	token int64
+	done  chan struct{}
 
 	// Guarded by hold.mu.
 	err      error
@@ -26,18 +27,19 @@ type Lease struct {
 // Name is the lock's name.
 func (l *Lease) Name() string { return l.hold.name }
 
-// Holder is what the nodes know the holder by: the client's UUID and a number. Nested holds share it.
+// Holder is what the nodes know the holder by: the client's UUID and a number. Nested holds share it, and so do those that
+// were handed on within the process (see [Lease.Release]).
 func (l *Lease) Holder() string { return l.hold.holder }
 
 // Token is the fencing token: positive, and greater than that of every earlier holder of the name, in the order of the
 // grants at the nodes. A resource that remembers the highest token it has seen and refuses lower ones is never written
 // to by an older holder, whatever pauses and clocks do. It compares token >= last, since a holder writes more than
 // once. Nested holds share it.
-func (l *Lease) Token() int64 { return l.hold.token }
+func (l *Lease) Token() int64 { return l.token }
 
 // HoldCount is how many holds the lock has at present, this one included; 0 after its end.
 func (l *Lease) HoldCount() int {
-	if l.hold.check() != nil {
+	if !l.hold.has(l.token) {
 		return 0
 	}
 	return l.hold.count()

@@ -8,7 +8,8 @@ import (
 
 // nest adds a hold to a lock that the context holds already. It stands in no line: the lock is ours. While no quorum
 // answers it waits like a first acquire, for at most as long as the lease lives.
-func (h *hold) nest(ctx context.Context, op string, t terms, wait bool) (*Lease, error) {
+func (l *Lease) nest(ctx context.Context, op string, t terms, wait bool) (*Lease, error) {
+	h := l.hold
 	var deadline <-chan time.Time
 	if t.limited {
 		timer := time.NewTimer(t.wait)
@@ -16,9 +17,9 @@ func (h *hold) nest(ctx context.Context, op string, t terms, wait bool) (*Lease,
 		deadline = timer.C
 	}
 	for {
-		l, err := h.grow(ctx, op)
+		inner, err := h.grow(ctx, op, l.token)
 		if err == nil || !wait || !errors.Is(err, ErrNoQuorum) || (t.limited && t.wait == 0) {
-			return l, err
+			return inner, err
 		}
 		pause := time.NewTimer(h.c.cfg.NodeTimeout)
 		select {
@@ -36,7 +37,7 @@ func (h *hold) nest(ctx context.Context, op string, t terms, wait bool) (*Lease,
 
 // grow tells the nodes a count that is one higher. If that fails, it tells them the old one; the lock itself is never
 // touched.
-func (h *hold) grow(ctx context.Context, op string) (*Lease, error) {
+func (h *hold) grow(ctx context.Context, op string, token int64) (*Lease, error) {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -53,7 +54,7 @@ func (h *hold) grow(ctx context.Context, op string) (*Lease, error) {
 	err := h.round(ctx, op, count+1, h.watched)
 	if err == nil {
 		var l *Lease
-		if l, err = h.handle(); err == nil {
+		if l, err = h.handle(token); err == nil {
 			return l, nil
 		}
 	}

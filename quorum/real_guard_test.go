@@ -40,8 +40,14 @@ func (m *machines) record(i int) map[string]string { return m.hash(i, script.Rec
 // inQuarantine tells whether a server is, by its record.
 func (m *machines) inQuarantine(i int) bool {
 	m.t.Helper()
-	until, err := strconv.ParseInt(m.record(i)["until"], 10, 64)
-	return err == nil && until > time.Now().UnixMicro()
+	return m.quarantineEnd(i).After(time.Now())
+}
+
+// quarantineEnd is when a server's quarantine ends, or has ended, by its record.
+func (m *machines) quarantineEnd(i int) time.Time {
+	m.t.Helper()
+	until, _ := strconv.ParseInt(m.record(i)["until"], 10, 64)
+	return time.UnixMicro(until)
 }
 
 // bareMajority gives a client the lock on servers 0 and 1 of three, for one TTL. Then it is cut off, and can heal nothing.
@@ -49,7 +55,7 @@ func (m *machines) bareMajority() *quorum.Lease {
 	m.t.Helper()
 	proxies, urls := m.behindProxies()
 	proxies[2].cut.Store(true)
-	l := mustAcquire(m.t, m.clientAt(quorum.Config{}, urls), m.t.Context(), "stock", quorum.WithLeaseTime(realTTL))
+	l := mustGet(m.t, m.clientAt(quorum.Config{}, urls), "stock", quorum.WithLeaseTime(realTTL))
 	for _, p := range proxies {
 		p.cut.Store(true)
 	}
@@ -124,12 +130,16 @@ func TestRealServerThatWritesEverythingVotesAtOnceAfterAKill(t *testing.T) {
 	m := startMachines(t, 3, always...)
 	c := m.found()
 	l := m.bareMajority()
+	killed := time.Now()
 	m.restart(1)
 	if m.hash(1, "stock")[l.Holder()] != "1" {
 		t.Fatalf("came back with %v: it has forgotten", m.hash(1, "stock"))
 	}
 	m.kill(0)
-	mustRelease(t, mustAcquire(t, m.client(quorum.Config{}), t.Context(), "other"))
+	mustRelease(t, mustGet(t, m.client(quorum.Config{}), "other"))
+	if end := m.quarantineEnd(1); end.After(killed) {
+		t.Errorf("it was killed at %v and put in quarantine until %v", killed, end)
+	}
 	m.noSecondHolder(c, l)
 	m.restart(0)
 

@@ -49,7 +49,7 @@ func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 	m := startMachines(t, 5)
 	c := m.client(quorum.Config{})
 	for range 20 {
-		l := mustAcquire(t, c, t.Context(), "stock", quorum.WithLeaseTime(realTTL))
+		l := mustGet(t, c, "stock", quorum.WithLeaseTime(realTTL))
 		m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
 		end := time.Now().Add(realTTL)
 		for range 100 {

@@ -24,7 +24,7 @@ func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
 			m := startMachines(t, 3)
 			m.found()
 			c, moved := m.movable(func(i int) int { return to[i] })
-			mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+			mustRelease(t, mustGet(t, c, "stock"))
 			moved()
 			m.had(c, "stock")
 			m.must(c.Ping(t.Context()))
@@ -43,7 +43,7 @@ func TestRealAddressThatIsMovedToAnotherServerIsFoundOut(t *testing.T) {
 		}
 		return max(i, 1)
 	})
-	mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+	mustRelease(t, mustGet(t, c, "stock"))
 	move()
 	wantIs(t, c.Ping(t.Context()), quorum.ErrSameServer)
 	_, err := c.TryAcquire(t.Context(), "stock")

@@ -210,12 +210,12 @@ func wantDone(t *testing.T, l *quorum.Lease, why error) {
 	}
 }
 
-// mustGet acquires, however long it takes.
-func mustGet(t *testing.T, c *quorum.Coordinator, name string) *quorum.Lease {
+// mustGet acquires, however long it takes: a machine that stands still for a moment costs an attempt, and no test.
+func mustGet(t *testing.T, c *quorum.Coordinator, name string, opts ...quorum.Option) *quorum.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	l, err := c.Acquire(ctx, name)
+	l, err := c.Acquire(ctx, name, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
 		t.Run(strings.Join(denied, " "), func(t *testing.T) {
 			m := guarded(t, denied...)
 			free, limited := m.client(quorum.Config{}), m.as("app:"+secret+"@")
-			l := mustAcquire(t, free, t.Context(), "stock", quorum.WithLeaseTime(2*patience)) // never renewed
+			l := mustGet(t, free, "stock", quorum.WithLeaseTime(2*patience)) // never renewed
 			got := acquiring(limited, t.Context(), "stock")
 			m.poll()
 			mustRelease(t, l)

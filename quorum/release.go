@@ -9,6 +9,9 @@ import "context"
 // returns ErrLost if the lease had ended before, ErrReleased if the handle was released before, and a *QuorumError
 // (ErrNoQuorum, or ctx's error) if no quorum confirmed: the holder may then be on some nodes until its TTL runs out,
 // and will not be restored.
+//
+// If others of this process wait for the lock, Release may hand the hold on to the first of them, and tells no node: see
+// handoff.go for when. Then it returns nil at once.
 func (l *Lease) Release(ctx context.Context) error {
 	h := l.hold
 	if err := h.check(); err != nil {
@@ -19,6 +22,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 	defer h.c.leave()
 
+	if h.c.lines.handOff(l) {
+		return nil
+	}
 	last, err := l.giveBack()
 	if err != nil {
 		return err

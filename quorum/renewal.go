@@ -61,7 +61,7 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 
 	b := newBallot(h.c.nodes)
 	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.token},
+		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
 		until: end, begun: now, ttl: ttl,
 	})
 	defer b.whenComplete(func() {
@@ -117,7 +117,7 @@ func (h *hold) extended(start clock.Instant, extend bool) error {
 // heal arranges that nodes which missed the lease, lost it, or store a lower token are asked again soon: a bare
 // majority should not stand alone until the next regular renewal. It is called when all nodes have answered.
 func (h *hold) heal() {
-	whole := h.whole(h.token)
+	whole := h.whole(h.fence)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -169,7 +169,7 @@ func (h *hold) restate(count int) {
 	}
 	b := newBallot(h.c.nodes)
 	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.token},
+		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
 		until: end, begun: now, ttl: ttl,
 	})
 	b.whenComplete(h.heal)

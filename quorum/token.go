@@ -10,13 +10,17 @@ import "github.com/redquorum/redquorum/script"
 // stored: so a later holder's token is always greater. Clocks decide only how often a second round is needed, and
 // bridge a counter that was lost.
 
-// agree finds the token. Normally all nodes were granted the proposal and nothing is sent; else the nodes that store
+// Where others of this process wait for the lock, an attempt asks for a token for each of them as well (handoff.go). A node
+// sets its fence that much higher, and the tokens are the ones up to the highest fence: the lowest of them is still more
+// than what any of these nodes stored before.
+
+// agree finds the tokens. Normally all nodes were granted the proposal and nothing is sent; else the nodes that store
 // less are raised, once.
 func (a *attempt) agree() *verdict {
 	answers, _ := a.ballot.snapshot()
 	for _, ans := range answers {
 		if ans.vote.Outcome == Granted {
-			a.token = max(a.token, ans.reply.Fence)
+			a.highest = max(a.highest, ans.reply.Fence)
 		}
 	}
 	if a.storing(answers) >= a.c.need {
@@ -27,11 +31,11 @@ func (a *attempt) agree() *verdict {
 	now := a.c.clock.Now()
 	for i, ans := range answers {
 		switch {
-		case ans.vote.Outcome == Granted && ans.reply.Fence >= a.token:
+		case ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest:
 			raise.put(i, ans)
 		case ans.vote.Outcome == Granted, ans.vote.Outcome == Unknown && ans.err == nil: // granted less, or not in yet
 			a.claim.lanes[i].put(&errand{
-				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.token, TTL: a.terms.ttl},
+				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl},
 				until: a.end(), begun: now, ttl: a.terms.ttl,
 				done: func(ans answer) {
 					if ans.err == nil && ans.reply.Status == script.Absent {
@@ -66,7 +70,7 @@ func (a *attempt) agree() *verdict {
 func (a *attempt) storing(answers []answer) int {
 	n := 0
 	for _, ans := range answers {
-		if ans.vote.Outcome == Granted && ans.reply.Fence >= a.token {
+		if ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest {
 			n++
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 // wait stands in the line of a name until the lock is had, or the waiting is over.
 func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
-	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name), turn: make(chan struct{})}
+	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name), turn: make(chan struct{}), handed: make(chan *Lease, 1)}
+	defer w.decline() // when it has left
 	defer w.line.leave(w)
 	w.line.queue(w)
 	if t.limited {
@@ -25,6 +26,9 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 	if over := w.untilGiven(); over != nil {
 		return nil, over
 	}
+	if l := w.step(); l != nil {
+		return l, nil
+	}
 	w.since = c.clock.Now()
 	if over := w.letOthers(); over != nil {
 		return nil, over
@@ -36,7 +40,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, over
 		}
 		attempt := w.line.attempting()
-		lease, v := c.attempt(ctx, name, t)
+		lease, v := c.attempt(ctx, name, t, w.line.behind())
 		if v == nil {
 			w.line.won(lease.hold, last != nil)
 			return lease, nil
@@ -69,12 +73,12 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 // know that it has lost it, by a force-release for one, so it takes a look now and then.
 func (w *waiter) untilGiven() error {
 	h := w.line.last()
-	if h == nil || h.isGone() {
+	if h == nil || h.isGone() || w.lease != nil {
 		return nil
 	}
 	for {
 		given, over := w.sleep(h.gone, pollHeld/2+w.c.upTo(pollHeld))
-		if over != nil || given {
+		if over != nil || given || w.lease != nil {
 			return over
 		}
 		if s := w.look(); s.err == nil && s.holder != h.holder {
@@ -147,6 +151,12 @@ type waiter struct {
 	expired <-chan time.Time // the wait time is over; nil if it is unlimited
 	late    int              // how often somebody else came first
 	since   clock.Instant    // at the head of its line
+
+	// See handoff.go.
+	handed   chan *Lease // receives the hold that is handed on to this waiter; it has room for one
+	lease    *Lease      // that it received
+	stepped  bool        // guarded by line.mu: it asks the nodes itself, or is about to get a lease
+	promised bool        // guarded by line.mu: handed receives, or has received
 }
 
 // sleep waits for the signal, for d (0 means for ever), or for the end of the waiting, whose error it returns. It tells
@@ -161,6 +171,7 @@ func (w *waiter) sleep(signal <-chan struct{}, d time.Duration) (signalled bool,
 	select {
 	case <-signal:
 		signalled = true
+	case w.lease = <-w.handed:
 	case <-timer:
 	case <-w.ctx.Done():
 	case <-w.c.closing:

@@ -4,6 +4,7 @@
 -- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
 --       3 holder  4 hold count  5 TTL (ms)  6 proposed token (us)
 --       7 how far a proposal may be from this node's clock (us)  8 TTL of the fence (ms; longer if it is ahead of the clock)
+--       9 how many tokens below the fence are H's as well
 --
 -- granted      the lock was free: it is H's now, and the fence moved up
 -- already      it was H's before: the request was sent twice, and the fence stays
@@ -59,11 +60,12 @@ elseif quarantine > 0 then
 else
   local clamp = tonumber(ARGV[7])
   local proposal = math.max(now - clamp, math.min(now + clamp, tonumber(ARGV[6])))
+  local more = tonumber(ARGV[9])
   -- From 2^53 on a Lua number cannot be told from its successor.
-  if fence >= 9007199254740991 then
+  if fence >= 9007199254740991 - more then
     return {'exhausted', fence, -2, '', 0, now}
   end
-  fence = math.max(fence + 1, proposal)
+  fence = math.max(fence + 1, proposal) + more
   -- A counter that is ahead of the clock, since one was wrong once, stays until the clock has overtaken it: were it gone
   -- before, the next token would be less than the last.
   redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',

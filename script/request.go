@@ -38,6 +38,8 @@ type Acquire struct {
 	Proposal int64
 	// Clamp is how far the proposal may be from the node's clock.
 	Clamp time.Duration
+	// More is how many tokens below the one that is granted are the holder's as well.
+	More int64
 }
 
 func (Acquire) Script() *Script  { return acquireScript }
@@ -45,6 +47,7 @@ func (r Acquire) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.N
 func (r Acquire) Args(s Seal) []any {
 	return []any{
 		s.Last, s.Incarnation, r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL),
+		r.More,
 	}
 }
 

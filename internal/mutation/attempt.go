@@ -163,7 +163,7 @@ var attemptVariants = []variant{
 		name: "the first answer of a granting node is the token",
 		rule: "the token is the highest fence among the nodes that granted",
 		file: "quorum/token.go",
-		old:  `a.token = max(a.token, ans.reply.Fence)`, new: `a.token = ans.reply.Fence`,
+		old:  `a.highest = max(a.highest, ans.reply.Fence)`, new: `a.highest = ans.reply.Fence`,
 		caught: []string{"quorum.TestTokensIncreaseWhenCountersAreAheadAndNodesForgetOneByOne"},
 	},
 	{

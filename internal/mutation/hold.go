@@ -13,11 +13,11 @@ var holdVariants = []variant{
 		name: "restored after the end",
 		rule: "no request may take effect after the old end",
 		file: "quorum/renewal.go",
-		old: `count, TTL: ttl, Token: h.token},
+		old: `count, TTL: ttl, Token: h.fence},
 		until: end, begun: now, ttl: ttl,
 	})
 	defer`,
-		new: `count, TTL: ttl, Token: h.token},
+		new: `count, TTL: ttl, Token: h.fence},
 		begun: now, ttl: ttl,
 	})
 	defer`,

@@ -6,7 +6,7 @@ var releaseVariants = []variant{
 		name: "release without the token",
 		rule: "a node that was missed must not be the only one left that remembers too little",
 		file: "quorum/hold.go",
-		old:  `h.leave(h.terms, script.Free, h.token, func`, new: `h.leave(h.terms, script.Free, 0, func`,
+		old:  `h.leave(h.terms, script.Free, h.fence, func`, new: `h.leave(h.terms, script.Free, 0, func`,
 		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
 	},
 	{
