@@ -300,14 +300,22 @@ func TestContextOfAHoldThatWasHandedOnIsAStrangers(t *testing.T) {
 		}
 		r.wait(stray, 9)
 		cl.never(time.Second, "two holders", func() bool { return len(r.next) > 0 })
-		// Who has it nests, as ever, and then it is not handed on before both are given back.
-		inner := mustAcquire(t, r.c, next.Context(t.Context()), "stock")
-		if inner.Token() != next.Token() || next.HoldCount() != 2 {
-			t.Errorf("token %d, hold count %d", inner.Token(), next.HoldCount())
+		r.end(r.wantNew(next))
+	})
+}
+
+// Who was handed a hold nests in it, as ever, and it is handed on when all of it has been given back.
+func TestHoldIsHandedOnWithItsLastHandle(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		r := cl.relay(quorum.Config{}, 3)
+		outer := r.wantHandedOn(r.wantNew(r.first))
+		inner := mustAcquire(t, r.c, outer.Context(t.Context()), "stock")
+		if inner.Token() != outer.Token() || outer.HoldCount() != 2 {
+			t.Errorf("token %d, hold count %d", inner.Token(), outer.HoldCount())
 		}
-		mustRelease(t, next)
-		cl.never(time.Second, "two holders", func() bool { return len(r.next) > 0 })
-		r.end(r.wantNew(inner))
+		mustRelease(t, outer)
+		cl.never(10*time.Millisecond, "two holders", func() bool { return len(r.next) > 0 })
+		r.end(r.wantHandedOn(inner))
 	})
 }
 

@@ -196,8 +196,12 @@ func (p *process) believes(op int, l *quorum.Lease) bool {
 // hold works under a lease.
 func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
 	length := w.about(w.ttl / 10)
-	if w.IntN(3) == 0 {
+	switch w.IntN(6) {
+	case 0, 1:
 		length = time.Duration(w.Float64() * w.longest * float64(w.ttl))
+	case 2, 3: // so short that it may be handed on within the process
+		w.write(op, l)
+		return
 	}
 	for end := w.now() + length; w.now() < end && !w.over(); {
 		time.Sleep(w.about(length / 3))

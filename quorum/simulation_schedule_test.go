@@ -54,7 +54,7 @@ func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 		exclusion: true, tokens: true, rng: g,
 	}
 	if s.clients == 2 && g.IntN(2) == 0 {
-		s.workers = 2
+		s.workers = 2 + g.IntN(3)
 	}
 	if g.IntN(4) == 0 {
 		s.names = append(s.names, "y")

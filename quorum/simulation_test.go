@@ -208,7 +208,7 @@ func (s *tally) add(h history.History) {
 type seen struct {
 	simulation.Counts
 	tally
-	runs, failed, broken, rolledBack, accused int
+	runs, failed, broken, rolledBack, accused, handedOn int
 }
 
 func (s *seen) add(r *run) {
@@ -223,9 +223,13 @@ func (s *seen) add(r *run) {
 	s.accused += int(r.accused.Load())
 	s.tally.add(r.history)
 	won := map[string]bool{}
+	tokens := map[string]int64{}
 	for _, e := range r.history {
 		if e.Kind == history.Granted {
-			won[e.Holder] = true
+			if won[e.Holder] && e.Token != tokens[e.Holder] {
+				s.handedOn++
+			}
+			won[e.Holder], tokens[e.Holder] = true, e.Token
 		}
 	}
 	partly := map[string]bool{}
@@ -238,9 +242,9 @@ func (s *seen) add(r *run) {
 }
 
 func (s *seen) line() string {
-	return fmt.Sprintf("%d schedules (%d with broken assumptions, %d failed), %d of %d acquires granted, %d leases lost, "+
+	return fmt.Sprintf("%d schedules (%d with broken assumptions, %d failed), %d of %d acquires granted, %d handed on, %d leases lost, "+
 		"%d attempts rolled back, %d crashes (%d lost data), %d messages lost, %d late",
-		s.runs, s.broken, s.failed, s.granted, s.asked, s.lost, s.rolledBack, s.Crashes, s.DataLosses,
+		s.runs, s.broken, s.failed, s.granted, s.asked, s.handedOn, s.lost, s.rolledBack, s.Crashes, s.DataLosses,
 		s.LostRequests+s.LostReplies, s.Late)
 }
 
@@ -272,6 +276,7 @@ func (s *seen) idle(t *testing.T) {
 		"an acquire that arrived too late": s.Scripts["acquire expired"], "a renewal that arrived too late": s.Scripts["renew expired"],
 		"a lock that was restored": s.Scripts["renew restored"], "a token that was raised": s.Scripts["raise raised"],
 		"a request that was executed twice": s.Twice, "a clock that was found to run off": s.accused,
+		"a hold that was handed on": s.handedOn,
 	} {
 		if n == 0 {
 			t.Errorf("in %d schedules there was not once %s", s.runs, what)

@@ -102,6 +102,37 @@ func TestFenceGrowsWithEveryGrant(t *testing.T) {
 	}
 }
 
+// Tokens that are asked for besides lie between what was stored before and the fence, whichever of counter and proposal is
+// ahead, and whoever asks again gets no others.
+func TestTokensThatAreAskedForBesidesLieBelowTheFence(t *testing.T) {
+	const more = 40
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		req := anAcquire
+		req.More = more
+		for _, stored := range []int64{0, noon - 1, noon, noon + 1_000_000} {
+			must(t, c.Del(t.Context(), name))
+			must(t, c.Set(t.Context(), script.FenceKey(name), stored, day))
+			got := runAt(t, c, noon, req, 0)
+			wantStatus(t, got, script.Granted)
+			if lowest := got.Fence - more; lowest <= stored || lowest != max(stored+1, req.Proposal) {
+				t.Errorf("stored %d, granted %d to %d", stored, lowest, got.Fence)
+			}
+			again := runAt(t, c, noon, req, 0)
+			if again.Status != script.Already || again.Fence != got.Fence || fence(t, c) != strconv.FormatInt(got.Fence, 10) {
+				t.Errorf("asked again: %+v after %d", again, got.Fence)
+			}
+		}
+		// There are too few left.
+		must(t, c.Del(t.Context(), name))
+		must(t, c.Set(t.Context(), script.FenceKey(name), int64(1<<53-more-1), day))
+		unchanged(t, c, func() { wantStatus(t, runAt(t, c, noon, req, 0), script.Exhausted) })
+		must(t, c.Set(t.Context(), script.FenceKey(name), int64(1<<53-more-2), day))
+		if got := runAt(t, c, noon, req, 0); got.Fence != 1<<53-1 {
+			t.Errorf("granted up to %d, want 2^53-1", got.Fence)
+		}
+	})
+}
+
 func TestExhaustedFenceGrantsNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *redis.Client) {
 		must(t, c.Set(t.Context(), script.FenceKey(name), int64(1<<53-2), day))

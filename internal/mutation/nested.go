@@ -51,7 +51,7 @@ var nestedVariants = []variant{
 		name: "an ended lease is nested in",
 		rule: "returns the live hold of a name",
 		file: "quorum/context.go",
-		old:  `if h == nil || h.check() != nil {`, new: `if h == nil {`,
+		old:  `if l == nil || !l.hold.has(l.token) {`, new: `if l == nil {`,
 		caught: []string{"quorum.TestAcquireUnderAnEndedLeaseIsAFirstHold"},
 	},
 	{
@@ -90,7 +90,7 @@ var nestedVariants = []variant{
 		name: "the local hold ignored",
 		rule: "while this process has the lock itself, there is nobody to ask",
 		file: "quorum/wait.go",
-		old:  `if h == nil || h.isGone() {`, new: `if h == nil || true {`,
+		old:  `if h == nil || h.isGone() || w.lease != nil {`, new: `if h == nil || true {`,
 		caught: []string{"quorum.TestWaitersOfALockOfOurOwnAskNobody"},
 	},
 	{

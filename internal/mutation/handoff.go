@@ -1,0 +1,96 @@
+package main
+
+// handoffVariants break how a hold is handed on within a process.
+var handoffVariants = []variant{
+	{
+		name: "one token for all who are handed a hold",
+		rule: "with a token of its own",
+		file: "quorum/handoff.go",
+		old:  `	h.token++`, new: ``,
+		caught: []string{"quorum.TestHoldIsHandedOnWithinTheProcess"},
+	},
+	{
+		name: "tokens for a hand-off that no node granted",
+		rule: "the tokens were all granted at once",
+		file: "quorum/handoff.go",
+		old:  `case h.token == h.fence, `, new: `case `,
+		caught: []string{"quorum.TestHoldIsHandedOnAsOftenAsThereAreTokens"},
+	},
+	{
+		name: "nodes store the first token of a hand-off",
+		rule: "a node sets its fence that much higher",
+		file: "script/acquire.lua",
+		old:  `fence = math.max(fence + 1, proposal) + more`, new: `fence = math.max(fence + 1, proposal)`,
+		caught: []string{"quorum.TestTokensOfAHandOffAreStoredBeforeTheyAreUsed", "script.TestTokensThatAreAskedForBesidesLieBelowTheFence"},
+	},
+	{
+		name: "the highest token of a hand-off first",
+		rule: "the tokens are the ones up to the highest fence",
+		file: "quorum/hold.go",
+		old:  `token:    a.highest - a.more,`, new: `token:    a.highest,`,
+		caught: []string{"quorum.TestHoldIsHandedOnWithinTheProcess"},
+	},
+	{
+		name: "a hold is handed on for ever",
+		rule: "others get their chance as soon as a turn is over",
+		file: "quorum/handoff.go",
+		old:  `case now.Sub(h.began) >= turn, `, new: `case `,
+		caught: []string{"quorum.TestHoldIsHandedOnForNoLongerThanATurn"},
+	},
+	{
+		name: "a hold that is about to end is handed on",
+		rule: "handed on only while half of its TTL is left",
+		file: "quorum/handoff.go",
+		old:  `, h.end.Sub(now) < h.ttl/2:`, new: `:`,
+		caught: []string{"quorum.TestHoldThatIsAboutToEndIsNotHandedOn"},
+	},
+	{
+		name: "a hold under MaxHold is handed on",
+		rule: "ends at a moment of its own and is not handed on",
+		file: "quorum/handoff.go",
+		old:  `, !h.limit.IsZero():`, new: `:`,
+		caught: []string{"quorum.TestHoldIsHandedOnOnlyToWhoWantsTheSame"},
+	},
+	{
+		name: "a hold with a lease time is handed on",
+		rule: "ends at a moment of its own and is not handed on",
+		file: "quorum/handoff.go",
+		old:  `!h.watched || !w.terms.watched`, new: `h.watched != w.terms.watched`,
+		caught: []string{"quorum.TestHoldIsHandedOnOnlyToWhoWantsTheSame"},
+	},
+	{
+		name: "a watched hold is handed to who wants a lease time",
+		rule: "nor is one to somebody who asked for another TTL",
+		file: "quorum/handoff.go",
+		old:  `!h.watched || !w.terms.watched || `, new: `!h.watched || `,
+		caught: []string{"quorum.TestHoldIsHandedOnOnlyToWhoWantsTheSame"},
+	},
+	{
+		name: "a hold that is nested in is handed on",
+		rule: "the lock itself is released with the last handle",
+		file: "quorum/handoff.go",
+		old:  `, len(h.handles) > 1:`, new: `:`,
+		caught: []string{"quorum.TestHoldIsHandedOnWithItsLastHandle"},
+	},
+	{
+		name: "a context nests in what was handed on",
+		rule: "what was handed on to somebody else is not held any more",
+		file: "quorum/hold.go",
+		old:  `	return h.token == token`, new: `	return true`,
+		caught: []string{"quorum.TestContextOfAHoldThatWasHandedOnIsAStrangers"},
+	},
+	{
+		name: "a nested hold that is under way outlives a hand-off",
+		rule: "adds a handle beside those with the same token",
+		file: "quorum/hold.go",
+		old:  `case h.leaving, h.token != token:`, new: `case h.leaving:`,
+		caught: []string{"quorum.TestNestedHoldDoesNotOutliveAHandOff"},
+	},
+	{
+		name: "what a waiter was handed and did not want stays",
+		rule: "gives back what was handed to a waiter whose wait was over",
+		file: "quorum/wait.go",
+		old:  `	defer w.decline() // when it has left`, new: ``,
+		caught: []string{"quorum.TestHoldThatNobodyTakesIsHandedOnOrGivenBack"},
+	},
+}
