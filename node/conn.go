@@ -25,8 +25,9 @@ type lateConn struct {
 	ctx    context.Context
 
 	mu          sync.Mutex
-	conn        net.Conn // nil until the first write
-	err         error    // what dialling or Close said
+	conn        net.Conn        // nil until the first write
+	raw         syscall.RawConn // its socket, made once: it is looked at before every request
+	err         error           // what dialling or Close said
 	read, write time.Time
 }
 
@@ -84,7 +85,7 @@ func (c *lateConn) connect() (net.Conn, error) {
 		c.err = &dialError{err}
 		return nil, c.err
 	}
-	c.conn = conn
+	c.conn, c.raw = conn, rawConn(conn)
 	if err := errors.Join(conn.SetReadDeadline(c.read), conn.SetWriteDeadline(c.write)); err != nil {
 		return nil, err
 	}
@@ -151,14 +152,20 @@ func (c *lateConn) addr(of func(net.Conn) net.Addr) net.Addr {
 type lateSocket struct{ *lateConn }
 
 func (c lateSocket) SyscallConn() (syscall.RawConn, error) {
-	conn, err := c.made()
-	if err != nil {
+	if _, err := c.made(); err != nil {
 		return nil, err
 	}
+	return c.raw, nil
+}
+
+// rawConn returns what lets one look at a connection's socket.
+func rawConn(conn net.Conn) syscall.RawConn {
 	if socket, ok := conn.(syscall.Conn); ok {
-		return socket.SyscallConn()
+		if raw, err := socket.SyscallConn(); err == nil {
+			return raw
+		}
 	}
-	return opaque{}, nil
+	return opaque{}
 }
 
 // opaque is what a caller's own dialler may return: no socket. There is nothing to look at, so it looks healthy.

@@ -153,7 +153,7 @@ func (n *Node) ask(ctx context.Context, on processor, req script.Check) (script.
 func (n *Node) send(ctx context.Context, on processor, call *call) error {
 	err := on.Process(ctx, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		call.bySource(ctx)
+		call.withSource(ctx)
 		err = on.Process(ctx, call)
 	}
 	return err

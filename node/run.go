@@ -15,6 +15,8 @@ import (
 // Run runs one script. until is the last moment at which it may take effect; the zero Instant means any. The call ends
 // at ctx's deadline; a cancellation ends it only while nothing was sent. An error is an [*Error].
 //
+// Whoever asks several nodes the same may prepare it once ([script.Prepare]).
+//
 // A script the node does not know is sent with its source in the same call. A request that the node refused untouched is
 // repeated once, if there is time left: one that the node found too late (its clock was set forward since the last
 // reply; the refusal taught us the new time), and one that found another incarnation of the node than the one that was
@@ -46,14 +48,14 @@ func (n *Node) runOnce(ctx context.Context, req script.Request, until clock.Inst
 	}
 	call := n.newCall(ctx, req, until)
 	err := n.queue.run(ctx, call)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		// Either nobody has sent this script yet, or the server forgot it, and then perhaps more than that.
 		if n.guard.on {
 			if _, err := n.Check(ctx); err != nil {
 				return script.Reply{}, err
 			}
 		}
-		call.bySource(ctx)
+		call.withSource(ctx)
 		err = n.queue.run(ctx, call)
 	}
 	if err != nil {
@@ -82,9 +84,10 @@ type call struct {
 	*redis.Cmd
 
 	node     *Node
-	req      script.Request
+	req      *script.Prepared
 	until    clock.Instant
-	by, text string
+	seal     script.Seal
+	bySource bool // the server does not know the script's name
 
 	writing sync.Mutex // held while written and left are decided on
 	left    bool       // nobody waits for it any more: what is written yet must do nothing
@@ -100,13 +103,17 @@ type call struct {
 }
 
 func (n *Node) newCall(ctx context.Context, req script.Request, until clock.Instant) *call {
-	return &call{Cmd: redis.NewCmd(ctx), node: n, req: req, until: until, by: "EVALSHA", text: req.Script().SHA}
+	prepared, ok := req.(*script.Prepared)
+	if !ok {
+		prepared = script.Prepare(req)
+	}
+	return &call{Cmd: redis.NewCmd(ctx), node: n, req: prepared, until: until}
 }
 
-// bySource makes the call carry its source, for a server that does not know the script's name.
-func (c *call) bySource(ctx context.Context) {
+// withSource makes the call carry its source, for a server that does not know the script's name.
+func (c *call) withSource(ctx context.Context) {
 	c.Cmd = redis.NewCmd(ctx)
-	c.by, c.text = "EVAL", c.req.Script().Source
+	c.bySource = true
 	c.written.Store(false)
 }
 
@@ -143,10 +150,9 @@ func (c *call) Args() []any {
 		c.written.Store(true) // last: who sees it set may read the rest
 	}
 	c.writing.Unlock()
-	keys := c.req.Keys()
-	args := []any{c.by, c.text, len(keys)}
-	for _, key := range keys {
-		args = append(args, key)
+	c.seal = script.Seal{Last: last, Incarnation: c.node.incarnation()}
+	if c.bySource {
+		return c.req.CommandWithSource(&c.seal)
 	}
-	return append(args, c.req.Args(script.Seal{Last: last, Incarnation: c.node.incarnation()})...)
+	return c.req.Command(&c.seal)
 }

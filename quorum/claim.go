@@ -21,12 +21,17 @@ func (c *Coordinator) newClaim(name string) *claim {
 	return cl
 }
 
-// putAll sends the same request to all nodes. All leave at once, and none waits for another.
-func (cl *claim) putAll(b *ballot, e errand) {
+// putAll sends the same request to all nodes and gathers the answers.
+func (cl *claim) putAll(b *ballot, e errand) { cl.send(e, b.put) }
+
+// send sends the same request to all nodes. All leave at once, and none waits for another.
+func (cl *claim) send(e errand, done func(i int, a answer)) {
+	e.prepared = script.Prepare(e.req)
+	all := make([]errand, len(cl.lanes))
 	for i, l := range cl.lanes {
-		to := e
-		to.done = func(a answer) { b.put(i, a) }
-		l.put(&to)
+		all[i] = e
+		all[i].done = func(a answer) { done(i, a) }
+		l.put(&all[i])
 	}
 }
 
@@ -38,10 +43,7 @@ func (cl *claim) withdraw(t terms) {
 // leave says farewell on all nodes.
 func (cl *claim) leave(t terms, payload string, token int64, done func(int, answer)) {
 	req := script.Release{Name: cl.name, Holder: cl.holder, Payload: payload, Token: token, TTL: t.ttl}
-	now := cl.c.clock.Now()
-	for i, l := range cl.lanes {
-		l.farewell(req, now, func(a answer) { done(i, a) })
-	}
+	cl.send(errand{req: req, begun: cl.c.clock.Now(), farewell: true, ttl: t.ttl}, done)
 }
 
 // whole tells whether every node has the holder and at least this token, by its last answer.

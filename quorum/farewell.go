@@ -3,7 +3,6 @@ package quorum
 import (
 	"time"
 
-	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/script"
 )
 
@@ -11,13 +10,10 @@ import (
 // hung node is clean.
 const longestPause = 500 * time.Millisecond
 
-// farewell ends a lane: the holder shall not be on this node any more. It is the release of a lease and the rollback
-// of a failed attempt, and belongs to no caller's context: it goes on until the node has confirmed it.
-func (l *lane) farewell(req script.Release, begun clock.Instant, done func(answer)) {
-	l.put(&errand{req: req, begun: begun, done: done, farewell: true, ttl: req.TTL})
-}
-
-// bid sends a farewell until the node has answered that the holder is gone after the last moment of every request
+// bid ends a lane: the holder shall not be on this node any more. It is the release of a lease and the rollback of a failed
+// attempt, and belongs to no caller's context.
+//
+// It sends the farewell until the node has answered that the holder is gone after the last moment of every request
 // that might still be on its way, or until the TTL has passed, and the key with it.
 //
 // "Gone" alone is not enough: a server that was stopped with our request in its socket runs a release that came on

@@ -46,6 +46,8 @@ type lane struct {
 // An errand is one request to one node.
 type errand struct {
 	req script.Request
+	// prepared is req, put together for all nodes; nil where it goes to one.
+	prepared *script.Prepared
 	// until is when the request must have taken effect, besides within the node timeout; zero means no more than that.
 	until clock.Instant
 	// begun is when the operation started, for Vote.Elapsed.
@@ -115,7 +117,11 @@ func (l *lane) send(e *errand) answer {
 	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
 	ctx, cancel := context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)
 	defer cancel()
-	reply, err := l.node.Run(ctx, e.req, until)
+	req := e.req
+	if e.prepared != nil {
+		req = e.prepared
+	}
+	reply, err := l.node.Run(ctx, req, until)
 	back := l.c.clock.Now()
 	switch {
 	case err == nil:

@@ -33,8 +33,8 @@ const (
 
 func (Check) Script() *Script { return checkScript }
 func (Check) Keys() []string  { return []string{RecordKey} }
-func (r Check) Args(s Seal) []any {
-	return []any{s.Last, r.Fresh, millis(r.TTL), r.Nodes, string(r.Durable)}
+func (r Check) Args() []any {
+	return []any{r.Fresh, millis(r.TTL), r.Nodes, string(r.Durable)}
 }
 
 // Settle decides what an incarnation is worth that began without a record: see settle.lua.
@@ -50,9 +50,9 @@ type Settle struct {
 
 func (Settle) Script() *Script { return settleScript }
 func (Settle) Keys() []string  { return []string{RecordKey} }
-func (r Settle) Args(s Seal) []any {
+func (r Settle) Args() []any {
 	return []any{
-		s.Last, r.Incarnation, r.Run, millis(r.Quarantine), millis(r.TTL), r.Nodes, string(r.Durable),
+		r.Incarnation, r.Run, millis(r.Quarantine), millis(r.TTL), r.Nodes, string(r.Durable),
 	}
 }
 

@@ -15,16 +15,26 @@ type Request interface {
 	Script() *Script
 	// Keys are the keys it touches.
 	Keys() []string
-	// Args are its arguments, with what is known of the node only when they are sent.
-	Args(Seal) []any
+	// Args are its arguments, behind the seal.
+	Args() []any
 }
 
-// A Seal is what ties a request to a node: it takes effect there and then, or not at all.
+// A Seal is what ties a request to a node: it takes effect there and then, or not at all. It is known only when the request
+// is sent, and comes first among the arguments.
 type Seal struct {
 	// Last is the last moment, in microseconds on the node's clock, at which the request may take effect; 0 means none.
 	Last int64
-	// Incarnation is the one that was checked; empty without a restart guard (see Check).
+	// Incarnation is the one that was checked; empty without a restart guard (see Check). Only what may grant carries it.
 	Incarnation string
+}
+
+// guarded tells whether a request carries the incarnation.
+func guarded(req Request) bool {
+	switch req.(type) {
+	case Acquire, Renew:
+		return true
+	}
+	return false
 }
 
 // Acquire asks for a lock on behalf of a holder: see acquire.lua.
@@ -44,10 +54,9 @@ type Acquire struct {
 
 func (Acquire) Script() *Script  { return acquireScript }
 func (r Acquire) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey} }
-func (r Acquire) Args(s Seal) []any {
+func (r Acquire) Args() []any {
 	return []any{
-		s.Last, s.Incarnation, r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL),
-		r.More,
+		r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL), r.More,
 	}
 }
 
@@ -64,8 +73,8 @@ func (Renew) Script() *Script { return renewScript }
 func (r Renew) Keys() []string {
 	return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey, RevokedKey(r.Name)}
 }
-func (r Renew) Args(s Seal) []any {
-	return []any{s.Last, s.Incarnation, r.Holder, r.Count, millis(r.TTL), r.Token, fenceTTL(r.TTL)}
+func (r Renew) Args() []any {
+	return []any{r.Holder, r.Count, millis(r.TTL), r.Token, fenceTTL(r.TTL)}
 }
 
 // Raise stores a token in the fence of a lock that is still the holder's: see raise.lua.
@@ -76,9 +85,9 @@ type Raise struct {
 	TTL time.Duration
 }
 
-func (Raise) Script() *Script     { return raiseScript }
-func (r Raise) Keys() []string    { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Raise) Args(s Seal) []any { return []any{s.Last, r.Holder, r.Token, fenceTTL(r.TTL)} }
+func (Raise) Script() *Script  { return raiseScript }
+func (r Raise) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (r Raise) Args() []any    { return []any{r.Holder, r.Token, fenceTTL(r.TTL)} }
 
 // Release gives a lock back, or rolls a failed attempt back: see release.lua.
 type Release struct {
@@ -93,8 +102,8 @@ type Release struct {
 
 func (Release) Script() *Script  { return releaseScript }
 func (r Release) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Release) Args(s Seal) []any {
-	return []any{s.Last, r.Holder, Channel(r.Name), r.Payload, r.Token, fenceTTL(r.TTL)}
+func (r Release) Args() []any {
+	return []any{r.Holder, Channel(r.Name), r.Payload, r.Token, fenceTTL(r.TTL)}
 }
 
 // ForceRelease frees a lock whoever holds it: see force_release.lua.
@@ -108,8 +117,8 @@ type ForceRelease struct {
 
 func (ForceRelease) Script() *Script  { return forceReleaseScript }
 func (r ForceRelease) Keys() []string { return []string{LockKey(r.Name), RevokedKey(r.Name)} }
-func (r ForceRelease) Args(s Seal) []any {
-	args := []any{s.Last, Channel(r.Name), millis(r.Lives)}
+func (r ForceRelease) Args() []any {
+	args := []any{Channel(r.Name), millis(r.Lives)}
 	for _, h := range r.Holders {
 		args = append(args, h)
 	}
@@ -119,9 +128,9 @@ func (r ForceRelease) Args(s Seal) []any {
 // Inspect reads a lock's state: see inspect.lua.
 type Inspect struct{ Name string }
 
-func (Inspect) Script() *Script   { return inspectScript }
-func (r Inspect) Keys() []string  { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (Inspect) Args(s Seal) []any { return []any{s.Last} }
+func (Inspect) Script() *Script  { return inspectScript }
+func (r Inspect) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (Inspect) Args() []any      { return nil }
 
 // Probe runs every command the other scripts need on scratch keys: see probe.lua.
 type Probe struct {
@@ -129,9 +138,9 @@ type Probe struct {
 	Name string
 }
 
-func (Probe) Script() *Script     { return probeScript }
-func (r Probe) Keys() []string    { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Probe) Args(s Seal) []any { return []any{s.Last, Channel(r.Name)} }
+func (Probe) Script() *Script  { return probeScript }
+func (r Probe) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
+func (r Probe) Args() []any    { return []any{Channel(r.Name)} }
 
 // millis writes a duration as Redis takes it: whole milliseconds, cut off.
 func millis(d time.Duration) int64 { return d.Milliseconds() }

@@ -89,12 +89,7 @@ func TestKeysExpireOnTheNodesClock(t *testing.T) {
 		node := w.Node(0)
 		node.Skew(2, 0)
 		acquire := script.Acquire{Name: "x", Holder: "me", Count: 1, TTL: time.Second, Proposal: 1, Clamp: time.Second}
-		args := []string{"EVAL", acquire.Script().Source, strconv.Itoa(len(acquire.Keys()))}
-		args = append(args, acquire.Keys()...)
-		for _, a := range acquire.Args(script.Seal{}) {
-			args = append(args, fmt.Sprint(a))
-		}
-		if reply, ok := node.script(args).([]any); !ok || reply[0] != "granted" {
+		if reply, ok := node.script(words(acquire)).([]any); !ok || reply[0] != "granted" {
 			t.Fatalf("acquire answers %v", reply)
 		}
 		time.Sleep(499 * time.Millisecond)
@@ -108,20 +103,26 @@ func TestKeysExpireOnTheNodesClock(t *testing.T) {
 	})
 }
 
+// words are what a client sends to run a request, with its source.
+func words(r script.Request) (all []string) {
+	for _, word := range script.Prepare(r).CommandWithSource(&script.Seal{}) {
+		switch w := word.(type) {
+		case *int64:
+			all = append(all, strconv.FormatInt(*w, 10))
+		case *string:
+			all = append(all, *w)
+		default:
+			all = append(all, fmt.Sprint(w))
+		}
+	}
+	return all
+}
+
 func BenchmarkAcquireAndRelease(b *testing.B) {
 	w := New(1, 1, 1, Weather{})
 	node := w.Node(0)
-	text := func(r script.Request) []string {
-		args := []string{"EVALSHA", r.Script().SHA, fmt.Sprint(len(r.Keys()))}
-		args = append(args, r.Keys()...)
-		for _, a := range r.Args(script.Seal{}) {
-			args = append(args, fmt.Sprint(a))
-		}
-		node.scripts[r.Script().SHA] = r.Script().Source
-		return args
-	}
-	acquire := text(script.Acquire{Name: "x", Holder: "me", Count: 1, TTL: time.Second, Proposal: 1, Clamp: time.Second})
-	release := text(script.Release{Name: "x", Holder: "me", Payload: script.Free, Token: 1, TTL: time.Second})
+	acquire := words(script.Acquire{Name: "x", Holder: "me", Count: 1, TTL: time.Second, Proposal: 1, Clamp: time.Second})
+	release := words(script.Release{Name: "x", Holder: "me", Payload: script.Free, Token: 1, TTL: time.Second})
 	for b.Loop() {
 		node.script(acquire)
 		node.script(release)
