@@ -62,7 +62,7 @@ var groundVariants = []variant{
 		name: "no fallback on NOSCRIPT",
 		rule: "a script the node does not know is sent with its source in the same call",
 		file: "node/run.go",
-		old:  `if redis.HasErrorPrefix(err, "NOSCRIPT") {`, new: `if false {`,
+		old:  `if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {`, new: `if false {`,
 		caught: []string{"quorum.TestAcquireTakesTheLockOnEveryNode"},
 	},
 	{
