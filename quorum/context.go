@@ -106,7 +106,7 @@ func (c strangerContext) Value(key any) any {
 // nil if there is none. What was handed on to somebody else is not held any more.
 func (c *Coordinator) heldIn(ctx context.Context, name string) *Lease {
 	l, _ := ctx.Value(heldKey{c, name}).(*Lease)
-	if l == nil || !l.hold.has(l.token) {
+	if l == nil || l.holds() != nil {
 		return nil
 	}
 	return l

@@ -22,8 +22,8 @@ import (
 //   - Who comes after a delay looks before it tries. A look is one plain read on one node: whoever finds somebody else there
 //     has cost a fifth of a message a node, and no script.
 //   - Who has given the lock back, learns from the release that others wait for it, and has had it again and again for a
-//     turn, does not take it once more before they had a chance: it draws a moment as they do. A process that nobody waits
-//     for goes on at full speed.
+//     turn, or handed it on within the process, does not take it once more before they had a chance: it draws a moment as
+//     they do. A process that nobody waits for goes on at full speed.
 //   - Where a lock changes hands every few milliseconds, the messages about it cost more than the lock: one for each node,
 //     release and process. Then a waiter stops listening, and looks now and then, until it finds the same holder twice or
 //     its patience is over; of those who listen again the holder hears.
@@ -35,6 +35,7 @@ type crowd struct {
 	rival  string        // who had the lock when we looked last
 	polite bool          // others waited when this process gave it back
 	run    clock.Instant // when this process began to have it again and again; zero if it does not
+	handed bool          // since then it went from one to the next within this process
 
 	busy     bool          // the lock changes hands too fast to be told
 	releases int           // announcements of all nodes, since
@@ -121,10 +122,10 @@ func (w *waiter) delay() time.Duration {
 func (ln *line) courtesy() time.Duration {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if !ln.crowd.polite || ln.c.clock.Now().Sub(ln.crowd.run) < turn {
+	if !ln.crowd.polite || !ln.crowd.handed && ln.c.clock.Now().Sub(ln.crowd.run) < turn {
 		return 0
 	}
-	ln.crowd.polite, ln.crowd.run = false, clock.Instant{}
+	ln.crowd.polite, ln.crowd.handed, ln.crowd.run = false, false, clock.Instant{}
 	return ln.c.upTo(ln.spread(0))
 }
 
@@ -137,7 +138,7 @@ func (ln *line) won(h *hold, waited bool) {
 	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {
 		ln.crowd.run = ln.c.clock.Now()
 	}
-	ln.crowd.polite = false
+	ln.crowd.polite, ln.crowd.handed = false, false
 }
 
 // found takes in the votes of an attempt that failed.

@@ -10,7 +10,7 @@ import (
 
 // ForceRelease frees a lock whoever holds it, and keeps its holder from restoring it. It is for operators: the holder
 // learns of it at its next renewal, and until then believes in its lease, so only fencing tokens protect what it is
-// working on. It reports whether anybody held the lock.
+// working on; another process than this one may even hand it on to the next of its goroutines ([Lease.Release]). It reports whether anybody held the lock.
 //
 // It returns a *QuorumError if no quorum confirmed (ErrNoQuorum) or ctx ended; the lock may then be back after the
 // holder's next renewal.
@@ -26,6 +26,8 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 	if ctx.Err() != nil {
 		return false, c.noAnswer(op, name, contextErrors(ctx)...)
 	}
+
+	defer c.keep(name) // what this process holds under that name is not to become anybody else's
 
 	// First who it is. A node that missed the holder would let it restore the lock, unless it knows whom to refuse.
 	b := c.survey(script.Inspect{Name: name})

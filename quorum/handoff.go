@@ -1,6 +1,10 @@
 package quorum
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
+)
 
 // Hand-off within the process.
 //
@@ -14,21 +18,49 @@ import "context"
 //   - The tokens were all granted at once, by the nodes that granted the lock, for those who stood in the line then
 //     (token.go). With the last of them the hold goes back to the nodes.
 //   - A handle that was given back is over, and so is what hangs on it: its contexts, and the right to nest under them.
-//   - A hold that is handed on is held on by nobody else's leave: others, who may wait elsewhere, get their chance as soon
-//     as a turn is over (crowd.go), as they do when a process takes the lock again and again.
+//   - Others, who may wait elsewhere, get their chance when a turn is over, or when the tokens are: then this process does
+//     not take the lock again before they did (crowd.go).
 //
 // A hold with a lease time, or under MaxHold, ends at a moment of its own and is not handed on; nor is one to somebody who
-// asked for another TTL.
+// asked for another TTL, nor one that somebody of this process has force-released. Where a round trip takes longer than a
+// turn none is.
 
 // mostHandedOn bounds the tokens that are asked for at once. A fence must not run ahead of the clocks, which bridge a counter
 // that was lost: so it is fewer than the microseconds that an acquire and a release take.
 const mostHandedOn = 100
 
-// behind is how many stand in the line behind its head, and may have the hold without asking the nodes.
-func (ln *line) behind() int {
+// behind is how many of those who stand in the line behind its head may have a hold of these terms without asking the nodes.
+func (ln *line) behind(t terms) (n int) {
+	if ln.c.cfg.MaxHold > 0 {
+		return 0
+	}
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	return min(max(0, len(ln.waiters)-1), mostHandedOn)
+	for _, w := range ln.waiters[min(1, len(ln.waiters)):] {
+		if n == mostHandedOn || !w.terms.alike(t) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// alike tells whether a hold of these terms is one of those, for the watchdog to renew.
+func (t terms) alike(other terms) bool { return t.watched && other.watched && t.ttl == other.ttl }
+
+// keep keeps the holds of a name from being handed on, and renews them, which tells whether the nodes still have them.
+func (c *Coordinator) keep(name string) {
+	c.mu.Lock()
+	holds := slices.Collect(maps.Keys(c.holds))
+	c.mu.Unlock()
+	for _, h := range holds {
+		if h.name == name {
+			h.mu.Lock()
+			h.kept = true
+			h.mu.Unlock()
+			h.hurry()
+		}
+	}
 }
 
 // handOff hands the hold of a lease on to the next in the line, and tells whether it did. The lease is over then.
@@ -48,6 +80,7 @@ func (ls *lines) handOff(l *Lease) bool {
 	lease, cancels := l.pass()
 	if lease != nil {
 		w.stepped, w.promised = true, true
+		ln.crowd.handed = true
 	}
 	ln.mu.Unlock()
 	for _, cancel := range cancels {
@@ -66,7 +99,7 @@ func (ln *line) next(h *hold) *waiter {
 		return nil
 	}
 	w := ln.waiters[0]
-	if w.stepped || !h.watched || !w.terms.watched || w.terms.ttl != h.ttl {
+	if w.stepped || !w.terms.alike(h.terms) {
 		return nil
 	}
 	return w
@@ -81,13 +114,14 @@ func (l *Lease) pass() (next *Lease, cancels []func(error)) {
 	switch {
 	case h.err != nil, l.err != nil, h.leaving, len(h.handles) > 1:
 		return nil, nil
-	case h.token == h.fence, !h.limit.IsZero():
+	case h.token == h.fence, h.kept:
 		return nil, nil
 	case now.Sub(h.began) >= turn, h.end.Sub(now) < h.ttl/2:
 		return nil, nil
 	}
 	cancels = l.close(ErrReleased)
-	h.token++
+	close(h.passed)
+	h.token, h.passed = h.token+1, make(chan struct{})
 	return h.newHandle(), cancels
 }
 

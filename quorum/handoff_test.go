@@ -342,6 +342,148 @@ func TestNestedHoldDoesNotOutliveAHandOff(t *testing.T) {
 	})
 }
 
+// Nor does one that waits for nodes which do not answer, and is told to whom it nests in is over, and not that the lock was
+// lost.
+func TestNestedHoldThatWaitsEndsWithAHandOff(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		r := cl.relay(quorum.Config{}, 2)
+		l := r.wantNew(r.first)
+		ctx := context.WithoutCancel(l.Context(t.Context()))
+		for _, n := range cl.nodes {
+			n.Kill()
+		}
+		nested := make(chan error, 1)
+		start := time.Now()
+		r.wg.Go(func() {
+			_, err := r.c.Acquire(ctx, "stock")
+			nested <- err
+		})
+		synctest.Wait()
+		mustRelease(t, l)
+		leg := <-r.next
+		wantIs(t, <-nested, quorum.ErrReleased)
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it waited for %v", took)
+		}
+		for _, n := range cl.nodes {
+			n.Start(true)
+		}
+		_ = leg.lease.Release(t.Context())
+		r.wg.Wait()
+	})
+}
+
+// What was under way for a handle, or is asked of it later, does not tell of the hold that is somebody else's now.
+func TestHandleOfAHoldThatWasHandedOnKnowsNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		r := cl.relay(quorum.Config{}, 2)
+		l := r.wantNew(r.first)
+		renewed := make(chan error, 1)
+		r.wg.Go(func() { renewed <- l.Renew(context.Background()) })
+		synctest.Wait() // the nodes are being asked
+		mustRelease(t, l)
+		next := (<-r.next).lease
+		wantIs(t, <-renewed, quorum.ErrReleased)
+		wantIs(t, l.Renew(t.Context()), quorum.ErrReleased)
+		for _, v := range l.Votes() {
+			if v != (quorum.Vote{Node: v.Node}) {
+				t.Errorf("it says %+v", v)
+			}
+		}
+		if v := next.Votes()[0]; v.Outcome != quorum.Granted || v.TTL <= 0 {
+			t.Errorf("whoever has it says %+v", v)
+		}
+		r.end(next)
+	})
+}
+
+// Who asks for the lock after it was force-released here must not be handed what was.
+func TestHoldThatWasForceReleasedHereIsNotHandedOn(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		other := cl.warmClient(quorum.Config{})
+		r := cl.relay(quorum.Config{}, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		r.wait(ctx, 1)
+		l := r.wantNew(r.first)
+		if held, err := r.c.ForceRelease(t.Context(), "stock"); !held || err != nil {
+			t.Fatal(held, err)
+		}
+		cancel()
+		<-r.next // its token is left over
+		r.wait(t.Context(), 2)
+		theirs := mustAcquire(t, other, t.Context(), "stock")
+		_ = l.Release(t.Context())
+		cl.never(time.Second, "two holders", func() bool { return len(r.next) > 0 })
+		mustRelease(t, theirs)
+		r.end((<-r.next).lease)
+	})
+}
+
+// Tokens are asked for only for those who can be handed the hold.
+func TestTokensAreAskedForOnlyForThoseWhoMayUseThem(t *testing.T) {
+	long := quorum.WithLeaseTime(ttl)
+	for title, c := range map[string]struct {
+		cfg         quorum.Config
+		mine, their []quorum.Option
+	}{
+		"it has a lease time":      {mine: []quorum.Option{long}},
+		"they want a lease time":   {their: []quorum.Option{long}},
+		"it has a greatest length": {cfg: quorum.Config{MaxHold: time.Hour}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				r := cl.relay(c.cfg, 1, c.mine...)
+				for i := range 5 {
+					r.wait(t.Context(), 1+i, c.their...)
+				}
+				l := r.wantNew(r.first)
+				if fence := cl.fence(0, "stock"); fence != strconv.FormatInt(l.Token(), 10) {
+					t.Errorf("token %d, and the fence is %s", l.Token(), fence)
+				}
+				for range 5 {
+					mustRelease(t, l)
+					l = (<-r.next).lease
+				}
+				r.end(l)
+			})
+		})
+	}
+}
+
+// A process that handed a lock on among its own does not take it again before others had a chance, however short that was.
+func TestOthersHaveAChanceAfterAHandOff(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Delay(away)
+		}
+		start := time.Now()
+		over := func() bool { return time.Since(start) > 10*time.Second }
+		var wg sync.WaitGroup
+		crowd, other := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		for range 30 {
+			wg.Go(func() {
+				for !over() {
+					l := mustWait(t, crowd, "stock")
+					time.Sleep(time.Millisecond)
+					mustRelease(t, l)
+				}
+			})
+		}
+		n := 0
+		for !over() {
+			l := mustWait(t, other, "stock")
+			n++
+			mustRelease(t, l)
+			time.Sleep(10 * time.Millisecond)
+		}
+		wg.Wait()
+		t.Logf("%d times in 10s", n)
+		if n < 80 {
+			t.Errorf("the other one had it %d times in 10s, and the crowd is handed it for 30ms", n)
+		}
+	})
+}
+
 // A hold that ends at a moment of its own is not handed on, nor is one to somebody who wants another one.
 func TestHoldIsHandedOnOnlyToWhoWantsTheSame(t *testing.T) {
 	long := quorum.WithLeaseTime(ttl)

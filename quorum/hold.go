@@ -31,6 +31,8 @@ type hold struct {
 	mu      sync.Mutex
 	handles map[*Lease]struct{}
 	token   int64         // of all handles that there are
+	passed  chan struct{} // closed when the hold is handed on from them, see handoff.go
+	kept    bool          // it is not handed on any more
 	began   clock.Instant // of the attempt that won it
 	start   clock.Instant // of the last successful request
 	end     clock.Instant // of the lease: what may be believed
@@ -55,6 +57,7 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 		gone:     make(chan struct{}),
 		handles:  make(map[*Lease]struct{}),
 		token:    a.highest - a.more,
+		passed:   make(chan struct{}),
 		began:    a.start,
 		start:    a.start,
 		end:      a.end(),
@@ -87,7 +90,7 @@ func (h *hold) renewal() clock.Instant {
 
 // newHandle adds a handle. It is called with h.mu held, or when nobody else knows of the hold.
 func (h *hold) newHandle() *Lease {
-	l := &Lease{hold: h, token: h.token, done: make(chan struct{})}
+	l := &Lease{hold: h, token: h.token, passed: h.passed, done: make(chan struct{})}
 	h.handles[l] = struct{}{}
 	return l
 }
@@ -105,14 +108,25 @@ func (h *hold) handle(token int64) (*Lease, error) {
 	return h.newHandle(), nil
 }
 
-// has tells whether the hold is alive, and not handed on since it had a token.
-func (h *hold) has(token int64) bool {
-	if h.check() != nil {
+// holds returns why the hold is no longer that of a handle and those beside it; nil while it is.
+func (l *Lease) holds() error {
+	if err := l.hold.check(); err != nil {
+		return err
+	}
+	if l.wasHandedOn() {
+		return ErrReleased
+	}
+	return nil
+}
+
+// wasHandedOn tells whether the hold is somebody else's by now.
+func (l *Lease) wasHandedOn() bool {
+	select {
+	case <-l.passed:
+		return true
+	default:
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.token == token
 }
 
 // count is the hold count.

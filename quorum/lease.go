@@ -15,9 +15,10 @@ import (
 // assumes). But a process can be paused between looking and acting; what must never be done twice belongs behind a
 // resource that compares fencing tokens (see [Lease.Token]).
 type Lease struct {
-	hold  *hold
-	token int64
-	done  chan struct{}
+	hold   *hold
+	token  int64
+	passed <-chan struct{} // closed when the hold was handed on, with all its handles
+	done   chan struct{}
 
 	// Guarded by hold.mu.
 	err      error
@@ -31,15 +32,15 @@ func (l *Lease) Name() string { return l.hold.name }
 // were handed on within the process (see [Lease.Release]).
 func (l *Lease) Holder() string { return l.hold.holder }
 
-// Token is the fencing token: positive, and greater than that of every earlier holder of the name, in the order of the
-// grants at the nodes. A resource that remembers the highest token it has seen and refuses lower ones is never written
+// Token is the fencing token: positive, and greater than that of every earlier lease of the name, in the order of the
+// grants at the nodes, and within the process in that in which a hold is handed on. A resource that remembers the highest token it has seen and refuses lower ones is never written
 // to by an older holder, whatever pauses and clocks do. It compares token >= last, since a holder writes more than
 // once. Nested holds share it.
 func (l *Lease) Token() int64 { return l.token }
 
 // HoldCount is how many holds the lock has at present, this one included; 0 after its end.
 func (l *Lease) HoldCount() int {
-	if !l.hold.has(l.token) {
+	if l.holds() != nil {
 		return 0
 	}
 	return l.hold.count()
@@ -93,16 +94,27 @@ func (l *Lease) Renew(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return h.c.noAnswer("renew", h.name, contextErrors(ctx)...)
 	}
-	return h.round(ctx, "renew", h.count(), true)
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if err := h.round(ctx, "renew", h.count(), true); err != nil {
+		return err
+	}
+	return l.Err() // it may have been given back meanwhile, and the hold go on
 }
 
 // Votes are the last answers of all nodes about this lock, by what the holder knows: Granted where it has the lock,
-// with the TTL left there, Unknown where it may not have it.
+// with the TTL left there, Unknown where it may not have it, and everywhere if the hold was handed on.
 func (l *Lease) Votes() []Vote {
 	now := l.hold.c.clock.Now()
 	votes := make([]Vote, len(l.hold.lanes))
 	for i, lane := range l.hold.lanes {
 		votes[i] = lane.vote(l.hold.holder, now)
+	}
+	if l.wasHandedOn() {
+		for i := range votes {
+			votes[i] = Vote{Node: votes[i].Node}
+		}
 	}
 	return votes
 }

@@ -17,7 +17,7 @@ func (l *Lease) nest(ctx context.Context, op string, t terms, wait bool) (*Lease
 		deadline = timer.C
 	}
 	for {
-		inner, err := h.grow(ctx, op, l.token)
+		inner, err := l.grow(ctx, op)
 		if err == nil || !wait || !errors.Is(err, ErrNoQuorum) || (t.limited && t.wait == 0) {
 			return inner, err
 		}
@@ -31,21 +31,29 @@ func (l *Lease) nest(ctx context.Context, op string, t terms, wait bool) (*Lease
 			pause.Stop()
 		case <-h.over:
 			pause.Stop()
+		case <-l.passed:
+			pause.Stop()
 		}
 	}
 }
 
 // grow tells the nodes a count that is one higher. If that fails, it tells them the old one; the lock itself is never
 // touched.
-func (h *hold) grow(ctx context.Context, op string, token int64) (*Lease, error) {
+func (l *Lease) grow(ctx context.Context, op string) (*Lease, error) {
+	h := l.hold
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, h.c.noAnswer(op, h.name, contextErrors(ctx)...)
 	case <-h.over:
 		return nil, h.check()
+	case <-l.passed:
+		return nil, ErrReleased
 	}
 	defer func() { <-h.turn }()
+	if err := l.holds(); err != nil {
+		return nil, err // of a hold that is somebody else's no node is told anything
+	}
 	if ctx.Err() != nil { // it may have ended while the turn was free
 		return nil, h.c.noAnswer(op, h.name, contextErrors(ctx)...)
 	}
@@ -53,9 +61,9 @@ func (h *hold) grow(ctx context.Context, op string, token int64) (*Lease, error)
 	count := h.count()
 	err := h.round(ctx, op, count+1, h.watched)
 	if err == nil {
-		var l *Lease
-		if l, err = h.handle(token); err == nil {
-			return l, nil
+		var inner *Lease
+		if inner, err = h.handle(l.token); err == nil {
+			return inner, nil
 		}
 	}
 	if h.check() == nil {

@@ -10,8 +10,9 @@ import "context"
 // (ErrNoQuorum, or ctx's error) if no quorum confirmed: the holder may then be on some nodes until its TTL runs out,
 // and will not be restored.
 //
-// If others of this process wait for the lock, Release may hand the hold on to the first of them, and tells no node: see
-// handoff.go for when. Then it returns nil at once.
+// If others of this process wait for the lock, and no other handle has a hold of it, Release may hand the hold on to the
+// first of them and tell no node; then it returns nil at once. That goes on for 50 ms at most after the nodes granted it,
+// while half of the TTL is left, between callers who asked for the same TTL and neither [WithLeaseTime] nor MaxHold.
 func (l *Lease) Release(ctx context.Context) error {
 	h := l.hold
 	if err := h.check(); err != nil {

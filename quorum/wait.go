@@ -40,7 +40,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, over
 		}
 		attempt := w.line.attempting()
-		lease, v := c.attempt(ctx, name, t, w.line.behind())
+		lease, v := c.attempt(ctx, name, t, w.line.behind(t))
 		if v == nil {
 			w.line.won(lease.hold, last != nil)
 			return lease, nil

@@ -51,7 +51,7 @@ var nestedVariants = []variant{
 		name: "an ended lease is nested in",
 		rule: "returns the live hold of a name",
 		file: "quorum/context.go",
-		old:  `if l == nil || !l.hold.has(l.token) {`, new: `if l == nil {`,
+		old:  `if l == nil || l.holds() != nil {`, new: `if l == nil {`,
 		caught: []string{"quorum.TestAcquireUnderAnEndedLeaseIsAFirstHold"},
 	},
 	{
