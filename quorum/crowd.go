@@ -17,8 +17,8 @@ import (
 // and none a quorum, and they would spend more on taking that back than on the lock itself. So:
 //
 //   - Those who wait know how many they are: the lock's channel has so many subscribers, and a node counts them. After a
-//     wake each comes at a random moment of a time that has a slot for each of the others; who was late before has a slot
-//     less each time, so the longest waits come first, as a rule. Who has no rival comes at once.
+//     wake each comes at a random moment of a time that has a slot for each of them; who was late before has a slot less
+//     each time, so the longest waits come first, as a rule. Who has no rival comes at once.
 //   - Who comes after a delay looks before it tries. A look is one plain read on one node: whoever finds somebody else there
 //     has cost a fifth of a message a node, and no script.
 //   - Who has given the lock back, learns from the release that others wait for it, and has had it again and again for a
@@ -91,7 +91,7 @@ func (cr *crowd) seen(holder string) (moved bool) {
 func (ln *line) spread(late int) time.Duration {
 	trips := slotTrips + slotTripsMore*math.Log(float64(ln.crowd.others+1))
 	slot := max(leastSlot, time.Duration(trips*float64(ln.c.roundTrip())))
-	return min(time.Duration(max(1, ln.crowd.others-late))*slot, mostSpread)
+	return min(time.Duration(max(1, ln.crowd.others+1-late))*slot, mostSpread)
 }
 
 // roundTrip is how long a quorum of nodes takes to answer, as far as is known.

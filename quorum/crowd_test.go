@@ -166,14 +166,15 @@ func TestCrowd(t *testing.T) {
 		rounds  int // in which everybody else has the lock for a turn
 	}{
 		{throng{2, 100, 0, 0}, 3, 3 * time.Millisecond, 6},
-		{throng{2, 50, 20 * time.Millisecond, 0}, 3.5, 3 * time.Millisecond, 6},
+		// Who comes back for more meets those who were woken.
+		{throng{2, 50, 20 * time.Millisecond, 0}, 4.5, 3 * time.Millisecond, 6},
 		{throng{3, 50, time.Millisecond, 0}, 3.5, 3 * time.Millisecond, 6},
-		{throng{3, 50, 20 * time.Millisecond, 0}, 3.5, 3 * time.Millisecond, 6},
+		{throng{3, 50, 20 * time.Millisecond, 0}, 5, 3 * time.Millisecond, 6},
 		{throng{16, 20, 0, 0}, 4, 4 * time.Millisecond, 6},
 		{throng{16, 20, time.Millisecond, 0}, 4, 4 * time.Millisecond, 6},
 		{throng{16, 20, 5 * time.Millisecond, 0}, 4, 4 * time.Millisecond, 6},
 		{throng{16, 20, 20 * time.Millisecond, 0}, 4, 4 * time.Millisecond, 6},
-		{throng{16, 20, 100 * time.Millisecond, 0}, 5.5, 6 * time.Millisecond, 6},
+		{throng{16, 20, 100 * time.Millisecond, 0}, 4, 6 * time.Millisecond, 6},
 		{throng{128, 3, 0, 0}, 7, 6 * time.Millisecond, 6},
 		{throng{16, 20, 5 * time.Millisecond, 1}, 5, 10 * time.Millisecond, 6},
 	} {

@@ -47,8 +47,9 @@ type line struct {
 	closing *time.Timer // guarded by all.mu: runs while nobody has joined, see linger
 }
 
-// linger is how long a line goes on listening when nobody waits any more: a process that takes a lock again and again would
-// else subscribe again every time, and meet the crowd as if for the first time.
+// linger is how long a line is kept when nobody waits any more: a process that takes a lock again and again would else meet
+// the crowd as if for the first time, every time. It does not listen then. Those who listen are counted (crowd.go), and who
+// does not wait is in nobody's way.
 const linger = 500 * time.Millisecond
 
 // join finds or makes the line of a name.
@@ -117,6 +118,7 @@ func (ln *line) empty() {
 	switch {
 	case ln.users > 0:
 	case !ln.all.closed && contended:
+		ln.hush()
 		ln.stay()
 	case !ln.all.closed && held: // whoever comes shall know that; given decides anew
 	default:
@@ -147,8 +149,7 @@ func (ln *line) stay() {
 			defer ln.all.mu.Unlock()
 			switch {
 			case ln.users > 0:
-			case ln.held() && !ln.all.closed:
-				ln.hush() // nobody waits; given decides what becomes of the line
+			case ln.held() && !ln.all.closed: // given decides what becomes of the line
 			default:
 				ln.all.remove(ln)
 			}

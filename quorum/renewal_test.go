@@ -175,18 +175,18 @@ func TestRenewalInFlightDuringASuspendDoesNotCount(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		suspended := &suspendable{Clock: cl.clock}
 		cl.clock = suspended
-		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		l := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(ttl))
 		if err := l.Renew(t.Context()); err != nil { // the nodes know the script
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(ttl / 2)
 		for _, n := range cl.nodes {
 			n.Delay(50 * time.Millisecond)
 		}
 		renewed := make(chan error, 1)
 		go func() { renewed <- l.Renew(t.Context()) }()
 		time.Sleep(60 * time.Millisecond)
-		suspended.sleep(2 * ttl)
+		suspended.sleep(ttl * 3 / 4) // beyond the old end, and not the new one
 		wantIs(t, <-renewed, quorum.ErrLost)
 	})
 }

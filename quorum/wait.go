@@ -114,9 +114,10 @@ func (w *waiter) stand(v, last *verdict) error {
 				return over
 			}
 		case ln.listen():
-			// Subscribe, then try once more: what was announced before nobody heard.
+			// Subscribe, then look once more: what was announced before nobody heard.
 			w.confirmed()
-			if w.free(false) || ln.alone() {
+			ln.awake()
+			if w.free(false) {
 				return nil
 			}
 			continue

@@ -21,10 +21,12 @@ var waitVariants = []variant{
 		caught: []string{"quorum.TestReleaseDuringAnAttemptWakesTheWaiter"},
 	},
 	{
-		name: "no second try after subscribing",
-		rule: "subscribe, then try once more: what was announced before nobody heard",
+		name: "no second look after subscribing",
+		rule: "subscribe, then look once more: what was announced before nobody heard",
 		file: "quorum/wait.go",
-		old:  `if w.free(false) || ln.alone() {`, new: `if w.free(false); false {`,
+		old: `			ln.awake()
+			if w.free(false) {`, new: `			ln.awake()
+			if w.free(false); false {`,
 		caught: []string{"quorum.TestReleaseBeforeTheSubscriptionIsNotMissed"},
 	},
 	{
@@ -267,7 +269,8 @@ var waitVariants = []variant{
 		name: "listening while nobody waits",
 		rule: "the end of a wait leaves nothing behind",
 		file: "quorum/line.go",
-		old:  `ln.hush() // nobody waits`, new: `_ = ln // nobody waits`,
+		old: `		ln.hush()
+		ln.stay()`, new: `		ln.stay()`,
 		caught: []string{"quorum.TestEndOfAWaitEndsTheSubscriptionWhileTheLockIsHeld"},
 	},
 	{
