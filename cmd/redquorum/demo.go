@@ -2,11 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -63,22 +60,6 @@ demo did not get to its end.`,
 	flags.Var(span{&cfg.Timeout, time.Second, time.Hour}, "timeout", "give up after this time; at least eight TTLs")
 	cmd.AddCommand(workerCommand())
 	return cmd
-}
-
-// addresses splits a list of URLs, which is at the end of in if it is "-".
-func addresses(list string, in io.Reader) ([]string, error) {
-	if list == "-" {
-		read, err := io.ReadAll(in)
-		if err != nil {
-			return nil, fmt.Errorf("reading --nodes from standard input: %w", err)
-		}
-		list = string(read)
-	}
-	urls := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
-	if len(urls) == 0 {
-		return nil, errors.New("--nodes names no node: want redis://[user:password@]host:port, separated by commas")
-	}
-	return urls, nil
 }
 
 const workerName = "worker"

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -10,8 +11,24 @@ import (
 // TestMain makes the test binary the command itself when it is called like it: by the tests, and by the demo, which
 // starts itself again for each worker process.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "demo" {
+	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run") {
 		main()
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// eventually waits until ok; a test that never gets there fails.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for !ok() {
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			t.Fatalf("not in time: %s", what)
+		}
+	}
 }

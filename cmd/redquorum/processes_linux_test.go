@@ -8,24 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
-
-// eventually waits until ok; a test that never gets there fails.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for !ok() {
-		select {
-		case <-again.C:
-		case <-deadline.C:
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
 
 // children waits until a process has n children.
 func children(t *testing.T, pid, n int) (pids []int) {

@@ -2,22 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/redquorum/redquorum/cmd/redquorum/internal/demo"
-)
-
-// Exit statuses, as the help has them.
-const (
-	exact    = 0
-	notExact = 1
-	failed   = 2
 )
 
 // execute runs the command line and returns the exit status.
@@ -28,36 +18,33 @@ func execute(ctx context.Context, args []string, in io.Reader, out, complaints i
 	root.SetOut(out)
 	root.SetErr(complaints)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exact
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(complaints, "redquorum:", strings.TrimPrefix(err.Error(), "redquorum: ")) // as the library's begin
 	}
-	fmt.Fprintln(complaints, "redquorum:", strings.TrimPrefix(err.Error(), "redquorum: ")) // as the library's begin
-	if errors.Is(err, demo.ErrNotExact) {
-		return notExact
-	}
-	return failed
+	return statusOf(err)
 }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redquorum",
 		Short: "Locks across independent Redis masters",
-		Long: `redquorum shows what locks across independent Redis masters do.
+		Long: `redquorum takes locks across independent Redis masters, and looks at them.
 
-The library takes a lock on N masters that know nothing of each other, and holds
-it while a majority has it: a node may die, hang or come back empty meanwhile.`,
+A lock is taken on N masters that know nothing of each other, and held while a
+majority has it: a node may die, hang or come back empty meanwhile.`,
 		Example: `  redquorum demo
+  redquorum run backup -- /usr/local/bin/backup --full
+  redquorum inspect backup
   redquorum demo --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3`,
-		Args:              noArguments,
-		Run:               func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
-		Version:           version(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:          noArguments,
+		Run:           func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("redquorum {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(demoCommand())
+	root.AddCommand(runCommand(), inspectCommand(), releaseCommand(), demoCommand())
 	return root
 }
 

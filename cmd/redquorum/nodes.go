@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// nodesVariable is where the addresses of the nodes are when --nodes does not say.
+const nodesVariable = "REDQUORUM_NODES"
+
+// whereNodesAre is the part of the help that says how nodes are named.
+const whereNodesAre = `The nodes are those of --nodes, else of REDQUORUM_NODES, else of the file
+redquorum/nodes in the user's configuration folder (on Linux ~/.config): URLs,
+separated by commas, spaces or lines; in a file # begins a comment. Passwords
+belong into the variable, the file, or --nodes - (standard input), since
+everybody on a machine can read its command lines.`
+
+// A cluster is what the flags of a command say about the nodes.
+type cluster struct {
+	nodes   string
+	ttl     time.Duration
+	timeout time.Duration
+}
+
+// flags adds the flags that say which nodes, and how long each has.
+func (c *cluster) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&c.nodes, "nodes", "", "the nodes: `url,url,...`, or - to read them from standard input")
+	flags.Var(span{&c.timeout, time.Millisecond, time.Minute}, "node-timeout", "how long each node has to answer")
+}
+
+// ttlFlag adds the flag for the lock's TTL.
+func (c *cluster) ttlFlag(cmd *cobra.Command) {
+	c.ttl = 30 * time.Second
+	cmd.Flags().Var(span{&c.ttl, 100 * time.Millisecond, 24 * time.Hour}, "ttl", "the lock's TTL, renewed every third of it")
+}
+
+// open opens the cluster. It talks to nobody yet.
+func (c *cluster) open(cmd *cobra.Command) (*quorum.Coordinator, error) {
+	urls, err := c.urls(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout}, urls...)
+}
+
+// urls finds the addresses of the nodes.
+func (c *cluster) urls(cmd *cobra.Command) ([]string, error) {
+	if cmd.Flags().Changed("nodes") {
+		return addresses(c.nodes, cmd.InOrStdin())
+	}
+	if list := os.Getenv(nodesVariable); list != "" {
+		return split(list, nodesVariable)
+	}
+	folder, err := os.UserConfigDir()
+	if err == nil {
+		file := filepath.Join(folder, "redquorum", "nodes")
+		text, err := os.ReadFile(file) //nolint:gosec // the user's own
+		switch {
+		case err == nil:
+			return split(withoutComments(string(text)), file)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("which nodes? Name them with --nodes, in %s, or in a file; see %s --help", nodesVariable, cmd.CommandPath())
+}
+
+// addresses splits the list of --nodes, which is at the end of in if it is "-".
+func addresses(list string, in io.Reader) ([]string, error) {
+	if list == "-" {
+		read, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("reading --nodes from standard input: %w", err)
+		}
+		list = string(read)
+	}
+	return split(list, "--nodes")
+}
+
+// split splits a list of URLs. It never repeats them.
+func split(list, where string) ([]string, error) {
+	urls := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
+	if len(urls) == 0 {
+		return nil, fmt.Errorf("%s names no node: want redis://[user:password@]host:port, separated by commas", where)
+	}
+	return urls, nil
+}
+
+// withoutComments cuts off what follows a #.
+func withoutComments(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i], _, _ = strings.Cut(line, "#")
+	}
+	return strings.Join(lines, "\n")
+}

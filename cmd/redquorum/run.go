@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redquorum/redquorum/cmd/redquorum/internal/child"
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// What the command finds in its environment.
+const (
+	nameVariable  = "REDQUORUM_NAME"
+	tokenVariable = "REDQUORUM_TOKEN"
+)
+
+func runCommand() *cobra.Command {
+	r := runner{grace: 5 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "run NAME -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while holding a lock",
+		Long: `run takes the lock NAME, runs the command, and gives the lock back. It waits for the
+lock as long as it takes, with --wait no longer than that, with --try not at all.
+
+If the lock is lost while the command runs (no majority of the nodes could be
+reached in time, or it was force-released), the command and all it has started is
+told to end at once (SIGTERM), and killed when the grace time is over. From the
+loss on somebody else may hold the lock: what must never be done twice belongs
+behind something that compares fencing tokens. The command finds its own in
+REDQUORUM_TOKEN, and the lock's name in REDQUORUM_NAME.
+
+Signals are passed on to the command. If redquorum itself is killed, so is the
+command, on Linux.
+
+` + whereNodesAre + `
+
+Exit status: the command's own (128 and the number of the signal that ended it;
+127 if it was not found, 126 if it could not be started), or
+  120  not run: others held the lock
+  121  the lock was lost while the command ran
+  122  not run: no quorum of nodes answered
+  123  not run for another reason, such as refused credentials or bad usage`,
+		Example: `  redquorum run backup -- /usr/local/bin/backup --full
+  redquorum run --try nightly -- make report           # in three crontabs, runs in one
+  redquorum run --wait 10s deploy -- ./deploy.sh
+  redquorum run import -- sh -c 'psql -v token=$REDQUORUM_TOKEN -f import.sql'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return r.refuse(errors.New("want NAME -- COMMAND, such as: redquorum run backup -- tar cf /backup.tar /home"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0], args[1:]) },
+	}
+	r.cluster.flags(cmd)
+	r.cluster.ttlFlag(cmd)
+	flags := cmd.Flags()
+	flags.Var(span{&r.wait, 0, 365 * 24 * time.Hour}, "wait", "wait no longer than this for the lock")
+	flags.BoolVar(&r.try, "try", false, "do not wait while others hold the lock")
+	flags.Var(span{&r.grace, 0, time.Hour}, "grace", "how long the command has to end when the lock was lost")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return r.refuse(flagError(cmd, err)) })
+	return cmd
+}
+
+// runner runs a command under a lock.
+type runner struct {
+	cluster
+	wait, grace time.Duration
+	try         bool
+}
+
+// refuse is an error before anything was done.
+func (*runner) refuse(err error) error { return &exit{notRun, err} }
+
+func (r *runner) run(cmd *cobra.Command, name string, command []string) (err error) {
+	if r.try && cmd.Flags().Changed("wait") {
+		return r.refuse(errors.New("--try waits for nobody, and --wait does: want one of them"))
+	}
+	c, err := r.open(cmd)
+	if err != nil {
+		return r.refuse(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, child.Forwarded...)
+	defer signal.Stop(signals)
+	lease, err := r.acquire(cmd, c, name, signals)
+	if err != nil {
+		return err
+	}
+	status, err := child.Command{
+		Args: command,
+		Env:  []string{nameVariable + "=" + name, tokenVariable + "=" + strconv.FormatInt(lease.Token(), 10)},
+		In:   cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(),
+		Grace: r.grace,
+	}.Run(signals, lease.Done())
+	if err == nil && lease.Err() != nil {
+		return &exit{lost, fmt.Errorf("%q was lost while the command ran: it was ended, with status %d", name, status)}
+	}
+	// What stays on the nodes runs out there: the command has done its work, and its status is what counts.
+	if released := lease.Release(context.Background()); released != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "redquorum:", strings.TrimPrefix(released.Error(), "redquorum: "))
+	}
+	return &exit{status, err}
+}
+
+// acquire takes the lock. A signal ends the waiting, and the process as if it had not been caught.
+func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string, signals <-chan os.Signal) (*quorum.Lease, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context())) // which a signal ends, too
+	defer cancel()
+	stop, caught := make(chan struct{}), make(chan os.Signal, 1)
+	go func() {
+		defer close(caught)
+		select {
+		case s := <-signals:
+			caught <- s
+			cancel()
+		case <-stop:
+		}
+	}()
+	var lease *quorum.Lease
+	var err error
+	switch {
+	case r.try:
+		lease, err = c.TryAcquire(ctx, name)
+	case cmd.Flags().Changed("wait"):
+		lease, err = c.Acquire(ctx, name, quorum.WithWaitTime(r.wait))
+	default:
+		lease, err = c.Acquire(ctx, name)
+	}
+	close(stop)
+	if s, ok := <-caught; ok { // a lease that came at the same moment Close gives back
+		n, _ := s.(syscall.Signal)
+		return nil, &exit{child.BySignal + int(n), fmt.Errorf("%v while waiting for %q", s, name)}
+	}
+	if err != nil {
+		return nil, &exit{lockStatus(err), err}
+	}
+	return lease, nil
+}
