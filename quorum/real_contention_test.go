@@ -61,7 +61,7 @@ func TestRealExactlyOneOfSimultaneousTriesWins(t *testing.T) {
 func TestRealUncontendedCyclesLeaveNothing(t *testing.T) {
 	const callers, each = 10, 500
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{TTL: time.Hour})
+	c := m.client(quorum.Config{TTL: time.Hour, NodeTimeout: patience})
 	start := time.Now()
 	var all sync.WaitGroup
 	for caller := range callers {

@@ -31,7 +31,7 @@ be asked for.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
-	i.cluster.flags(cmd)
+	i.flags(cmd)
 	cmd.Flags().BoolVar(&i.json, "json", false, "print one JSON object, with durations in milliseconds; with --watch one a line")
 	cmd.Flags().Var(span{&i.watch, 100 * time.Millisecond, time.Hour}, "watch", "look again after each such time, until interrupted")
 	return cmd

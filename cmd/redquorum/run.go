@@ -61,8 +61,8 @@ Exit status: the command's own (128 and the number of the signal that ended it;
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0], args[1:]) },
 	}
-	r.cluster.flags(cmd)
-	r.cluster.ttlFlag(cmd)
+	r.flags(cmd)
+	r.ttlFlag(cmd)
 	flags := cmd.Flags()
 	flags.Var(span{&r.wait, 0, 365 * 24 * time.Hour}, "wait", "wait no longer than this for the lock")
 	flags.BoolVar(&r.try, "try", false, "do not wait while others hold the lock")
