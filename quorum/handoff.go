@@ -48,7 +48,7 @@ func (ln *line) behind(t terms) (n int) {
 // alike tells whether a hold of these terms is one of those, for the watchdog to renew.
 func (t terms) alike(other terms) bool { return t.watched && other.watched && t.ttl == other.ttl }
 
-// keep keeps the holds of a name from being handed on, and renews them, which tells whether the nodes still have them.
+// keep keeps the holds of a name from being handed on.
 func (c *Coordinator) keep(name string) {
 	c.mu.Lock()
 	holds := slices.Collect(maps.Keys(c.holds))
@@ -58,7 +58,6 @@ func (c *Coordinator) keep(name string) {
 			h.mu.Lock()
 			h.kept = true
 			h.mu.Unlock()
-			h.hurry()
 		}
 	}
 }

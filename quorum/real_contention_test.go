@@ -20,7 +20,7 @@ func TestRealExactlyOneOfSimultaneousTriesWins(t *testing.T) {
 	m := startMachines(t, 5)
 	var c [clients]*quorum.Coordinator
 	for i := range c {
-		c[i] = m.client(quorum.Config{})
+		c[i] = m.client(quorum.Config{TTL: time.Minute, NodeTimeout: 5 * time.Second})
 	}
 	var wins [clients]int
 	for round := range rounds {
