@@ -180,7 +180,7 @@ func TestCrowd(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d processes, holds of %v, %d slow", c.processes, c.hold, c.slow), func(t *testing.T) {
 			if !simRepeats { // the race detector is slow: fewer turns, in which the end weighs more, when few are left
-				c.turns, c.scripts, c.alone = max(3, c.turns/4), c.scripts+1, 2*c.alone
+				c.turns, c.scripts, c.alone = max(3, c.turns/4), c.scripts+1, 4*c.alone
 			}
 			r := c.run(t, *crowdSeed)
 			t.Log(r)
