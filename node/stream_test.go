@@ -265,8 +265,7 @@ func TestRequestsThatWaitForAConnectionEndAtTheirOwnDeadlines(t *testing.T) {
 			synctest.Wait()
 		}
 		net.Hold()
-		net.Kill() // breaks the connection of the first
-		net.Start(true)
+		net.Break() // the connection of the first
 		all.Wait()
 		net.Resume()
 		must(t, n, lock("next"), script.Granted)
@@ -287,8 +286,7 @@ func TestRequestLeftInTheQueueHasNoEffect(t *testing.T) {
 		all.Go(func() { must(t, n, lock("stays"), script.Granted) })
 		synctest.Wait()
 		net.Hold()
-		net.Kill()
-		net.Start(true)
+		net.Break()
 		time.Sleep(50 * time.Millisecond) // they wait for the connection
 		cancel()
 		synctest.Wait()
@@ -344,8 +342,7 @@ func TestBrokenConnectionEndsItsBatch(t *testing.T) {
 func TestRequestOfWhichNothingWasWrittenGoesOutAgain(t *testing.T) {
 	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		for range 10 {
-			net.Kill() // and nobody has had the time to notice
-			net.Start(true)
+			net.Break() // and nobody has had the time to notice
 			must(t, n, lock("a"), script.Granted)
 			must(t, n, unlock("a"), script.Released)
 		}

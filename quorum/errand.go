@@ -83,18 +83,23 @@ func (t *try) Answered(reply script.Reply, err error) {
 	a := judge(l.node.name, reply, err, back.Sub(t.errand.begun))
 	a.at = back
 	if reply.Status == script.Unsettled && !t.settled {
-		l.c.background.do(func() {
-			if l.c.guard.decided(context.Background()) {
-				again := t.again()
-				again.settled = true
-				l.send(again) // at once: a node that was restarted empty shall have the lease back
-			} else {
-				l.conclude(t, a)
-			}
-		})
-		return
+		l.settle(t, a)
+	} else {
+		l.conclude(t, a)
 	}
-	l.conclude(t, a)
+}
+
+// settle sends a try again when it is decided what the node is worth.
+func (l *lane) settle(t *try, a answer) {
+	l.c.background.do(func() {
+		if !l.c.guard.decided(context.Background()) {
+			l.conclude(t, a)
+			return
+		}
+		again := t.again()
+		again.settled = true
+		l.send(again) // at once: a node that was restarted empty shall have the lease back
+	})
 }
 
 // again is the same try once more. A call is used once: the node may still look at the last one.

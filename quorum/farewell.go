@@ -21,7 +21,7 @@ func (l *lane) part(t *try) bool {
 	if !present && fence >= req.Token {
 		// Nothing of ours can be there, and the node knows the token.
 		t.errand.to.put(l.i, judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
-		l.free()
+		l.c.errands.Done()
 		return false
 	}
 	t.giveUp = l.c.clock.Now().Add(l.c.cfg.NodeTimeout).Add(req.TTL)
@@ -30,18 +30,19 @@ func (l *lane) part(t *try) bool {
 }
 
 // bid takes in the answer to a farewell, which is repeated until the node has answered that the holder is gone after the
-// last moment of every request that might still be on its way, or until the TTL has passed, and the key with it.
+// last moment of every request that might still be on its way, or until the TTL has passed, and the key with it. An answer
+// that came before that of a request under way tells nobody anything.
 //
 // "Gone" alone is not enough: a server that was stopped with our request in its socket runs a release that came on
 // another connection first, and the request after it. Nor is "gone" twice.
 func (l *lane) bid(t *try, a answer) {
 	l.learn(t.errand, a)
-	if !t.told {
+	if !t.told && l.alone() {
 		t.told = true
 		t.errand.to.put(l.i, a)
 	}
 	if present, _ := l.state(); !present || !l.c.clock.Now().Before(t.giveUp) {
-		l.free()
+		l.c.errands.Done()
 		return
 	}
 	l.c.background.do(func() {
@@ -50,7 +51,7 @@ func (l *lane) bid(t *try, a answer) {
 			again.pause = min(2*t.pause, longestPause)
 			l.send(again)
 		} else {
-			l.free()
+			l.c.errands.Done()
 		}
 	})
 }

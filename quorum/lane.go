@@ -14,15 +14,19 @@ import (
 // Two requests of a holder that overtake each other on their way would leave the older state behind. And since a
 // request tells a state and not a change, one that waits is simply replaced by a newer one; a node that hangs makes
 // no queue.
+//
+// The farewell does not wait: it leaves right behind the request that is under way, over the same connection, and a node that
+// is late has it all the sooner. Where it got there first after all, since that request was sent once more or over a
+// connection that broke, it is said again (farewell.go).
 type lane struct {
 	c    *Coordinator
 	node *voter
 	i    int // which node it is
 
 	mu   sync.Mutex
-	busy bool
+	busy bool // a request is under way, besides the farewell
 	next *try
-	over bool // the release was put: nothing comes after it
+	over bool // the farewell was put: nothing comes after it
 
 	// present: the holder may have the lock on this node. horizon: the last moment, on the node's clock, of a request
 	// that was sent and not answered; until then it may still make the holder present.
@@ -53,14 +57,15 @@ func (l *lane) put(t *try) {
 	switch {
 	case l.over:
 		dropped = t
+	case t.errand.farewell:
+		dropped, l.next = l.next, nil
+		l.over, begin = true, true
+		l.c.errands.Add(1)
 	case l.busy:
 		dropped, l.next = l.next, t
 	default:
 		l.busy, begin = true, true
 		l.c.errands.Add(1)
-	}
-	if t.errand.farewell {
-		l.over = true
 	}
 	l.mu.Unlock()
 	if begin {
@@ -182,11 +187,18 @@ func (l *lane) suspect(renewed script.Reply) {
 		"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
 }
 
-// state tells whether the holder may be present on the node, and what token the node is known to store.
+// state tells whether the holder may be present on the node, or get there yet, and what token the node is known to store.
 func (l *lane) state() (present bool, fence int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.present, l.fence
+	return l.present || l.busy, l.fence
+}
+
+// alone tells whether no other request is under way.
+func (l *lane) alone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.busy
 }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine

@@ -70,7 +70,7 @@ func (h *hold) renew() {
 		}
 		return
 	}
-	h.begin("renew", h.count(), h.watched, h.renewed)
+	_, _ = h.begin("renew", h.count(), h.watched, h.renewed) // which is told
 }
 
 // renewed ends a renewal.

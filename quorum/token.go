@@ -17,15 +17,12 @@ import "github.com/redquorum/redquorum/script"
 // agree finds the tokens. Normally all nodes were granted the proposal and nothing is sent; else the nodes that store
 // less are raised, once.
 func (a *attempt) agree() *verdict {
-	answers, _ := a.ballot.snapshot()
-	for _, ans := range answers {
-		if ans.vote.Outcome == Granted {
-			a.highest = max(a.highest, ans.reply.Fence)
-		}
-	}
-	if a.storing(answers) >= a.c.need {
+	highest, storing := a.ballot.highest()
+	a.highest = highest
+	if storing >= a.c.need {
 		return nil
 	}
+	answers, _ := a.ballot.snapshot()
 
 	raise := raising{a.c.newBallot()}
 	e := &errand{
@@ -72,13 +69,19 @@ func (r raising) put(i int, a answer) {
 	r.ballot.put(i, a)
 }
 
-// storing counts the nodes that granted and store the token.
-func (a *attempt) storing(answers []answer) int {
-	n := 0
-	for _, ans := range answers {
-		if ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest {
-			n++
+// highest is the highest fence among the nodes that granted, and how many of them store it.
+func (b *ballot) highest() (fence int64, storing int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.answers {
+		a := &b.answers[i]
+		switch {
+		case a.vote.Outcome != Granted:
+		case a.reply.Fence > fence:
+			fence, storing = a.reply.Fence, 1
+		case a.reply.Fence == fence:
+			storing++
 		}
 	}
-	return n
+	return fence, storing
 }

@@ -159,7 +159,7 @@ func (d *Watchdog) callDue() (next clock.Instant, ok bool) {
 			return clock.Instant{}, true
 		}
 		w, now := d.queue[0], d.clock.Now()
-		if now.Before(w.next()) && !(renewing && w.soon(now)) {
+		if now.Before(w.next()) && (!renewing || !w.soon(now)) {
 			d.armed = w.next()
 			d.mu.Unlock()
 			return w.next(), true

@@ -145,12 +145,8 @@ var attemptVariants = []variant{
 		name: "release overtakes the request before it",
 		rule: "one at a time, the newest state last",
 		file: "quorum/lane.go",
-		old: `	case l.busy:
-		dropped, l.next = l.next, t`,
-		new: `	case l.busy:
-		l.c.errands.Add(1)
-		go l.start(t)`,
-		caught: []string{"quorum.TestReleaseWaitsForTheAcquireThatIsUnderWay"},
+		old:  `return l.present || l.busy, l.fence`, new: `return l.present, l.fence`,
+		caught: []string{"quorum.TestReleaseThatGetsThereFirstIsSaidAgain"},
 	},
 	{
 		name:   "stragglers cancelled",
@@ -164,14 +160,14 @@ var attemptVariants = []variant{
 		name: "the first answer of a granting node is the token",
 		rule: "the token is the highest fence among the nodes that granted",
 		file: "quorum/token.go",
-		old:  `a.highest = max(a.highest, ans.reply.Fence)`, new: `a.highest = ans.reply.Fence`,
+		old:  `case a.reply.Fence > fence:`, new: `case fence == 0:`,
 		caught: []string{"quorum.TestTokensIncreaseWhenCountersAreAheadAndNodesForgetOneByOne"},
 	},
 	{
 		name: "token accepted before a quorum stores it",
 		rule: "accepted once a quorum of nodes that are still ours stores at least that much",
 		file: "quorum/token.go",
-		old:  `if a.storing(answers) >= a.c.need {`, new: `if a.storing(answers) >= 1 {`,
+		old:  `if storing >= a.c.need {`, new: `if storing >= 1 {`,
 		caught: []string{"quorum.TestTokenIsStoredByAQuorumBeforeItIsUsed"},
 	},
 	{
@@ -290,7 +286,7 @@ var attemptVariants = []variant{
 		name: "renewed after the release",
 		rule: "the release was put: nothing comes after it",
 		file: "quorum/lane.go",
-		old:  `		l.over = true`, new: `		_ = l.over`,
+		old:  `l.over, begin = true, true`, new: `begin = true`,
 		caught: []string{"quorum.TestNothingIsSentAfterTheRelease"},
 	},
 }

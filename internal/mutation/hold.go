@@ -153,16 +153,6 @@ var holdVariants = []variant{
 		caught: []string{"quorum.TestRestatedCountThatArrivesAfterTheEndDoesNothing"},
 	},
 	{
-		name: "a renewal that waits keeps the release out",
-		rule: "a request that waits is replaced by a newer one",
-		file: "quorum/lane.go",
-		old:  `dropped, l.next = l.next, t`, new: `dropped = t
-		if l.next == nil {
-			dropped, l.next = nil, t
-		}`,
-		caught: []string{"quorum.TestReleaseReplacesARenewalThatWaits"},
-	},
-	{
 		name: "a shortened TTL is not reported",
 		rule: "report a PTTL below expectation at renewals",
 		file: "quorum/lane.go",
