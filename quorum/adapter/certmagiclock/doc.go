@@ -1,6 +1,6 @@
-// Package certmagiclock gives CertMagic, and so Caddy, locks of package quorum beside the storage that it has. A
-// [Storage] is that storage, with Lock and Unlock from here: several servers behind one name obtain and renew its
-// certificate once, also where the storage itself has no locks, or weak ones.
+// Package certmagiclock gives CertMagic locks of package quorum beside the storage that it has. A [Storage] is that
+// storage, with Lock and Unlock from here: several servers behind one name obtain and renew its certificate once, also
+// where the storage itself has no locks, or weak ones.
 //
 // # What is guaranteed
 //

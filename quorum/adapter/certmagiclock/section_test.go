@@ -105,8 +105,8 @@ func TestSectionHereWaitsForTheOneThatLostItsLease(t *testing.T) {
 		cl.steal()
 		synctest.Wait()
 		select {
-		case <-inside:
-			t.Fatal("two are inside, and the Unlock of one would be that of both")
+		case err := <-inside:
+			t.Fatalf("two are inside, and the Unlock of one would be that of both: %v", err)
 		default:
 		}
 		must(t, s.Unlock(t.Context(), name)) // it is not held any more: nothing went wrong in unlocking

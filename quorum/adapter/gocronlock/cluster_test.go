@@ -57,9 +57,15 @@ func inBubble(t *testing.T, test func(t *testing.T, cl *cluster)) {
 // client returns a coordinator of its own, as another process would have.
 func (cl *cluster) client() *quorum.Coordinator {
 	cl.t.Helper()
+	return cl.clientOn(&faultnet.Cable{})
+}
+
+// clientOn returns one at the end of a cable.
+func (cl *cluster) clientOn(cable *faultnet.Cable) *quorum.Coordinator {
+	cl.t.Helper()
 	var nodes []*node.Node
 	for _, n := range cl.nodes {
-		nodes = append(nodes, n.Open(cl.t, cl.clock, &faultnet.Cable{}))
+		nodes = append(nodes, n.Open(cl.t, cl.clock, cable))
 	}
 	// Without the guard, which would take the first seconds to find the nodes new.
 	c, err := quorum.New(nodes, quorum.Config{TTL: ttl, Clock: cl.clock, NoRestartGuard: true})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/faultnet"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/quorum/adapter/gocronlock"
 )
@@ -159,6 +160,37 @@ func TestSecondUnlockDoesNothing(t *testing.T) {
 		}
 		time.Sleep(hold)
 		must(t, second.Unlock(t.Context()))
+	})
+}
+
+// A process that is cut off from all nodes looks like one that died.
+func TestTicksAreRunElsewhereATTLAfterADeath(t *testing.T) {
+	inBubble(t, func(t *testing.T, cl *cluster) {
+		cable := &faultnet.Cable{}
+		dead, alive := cl.lockerOn(cl.clientOn(cable)), cl.locker()
+		lock, err := dead.Lock(t.Context(), "report")
+		must(t, err)
+		for _, n := range cl.nodes {
+			cable.Cut(n)
+		}
+		begun := time.Now()
+		for {
+			next, err := alive.Lock(t.Context(), "report")
+			if err == nil {
+				must(t, next.Unlock(t.Context()))
+				break
+			}
+			wantIs(t, err, quorum.ErrNotAcquired)
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(begun); took < ttl-moment || took > ttl+time.Second {
+			t.Errorf("run elsewhere after %v, want %v", took, ttl)
+		}
+		if err := dead.Lease("report").Err(); !errors.Is(err, quorum.ErrLost) {
+			t.Errorf("the lease of the dead: %v", err)
+		}
+		wantIs(t, lock.Unlock(t.Context()), quorum.ErrLost)
+		must(t, alive.Drain(t.Context()))
 	})
 }
 
