@@ -6,10 +6,11 @@
 //
 //   - One section of a name at a time, for as long as its lease lives: the watchdog renews it, however long a CA takes.
 //   - Of two sections in one process the second waits for the first one's Unlock, even if that has lost its lease.
-//   - A section whose lease was lost is found out at its next attempt. Before each one CertMagic asks for the lock to be
-//     extended, if that is possible; [Storage.RenewLockLease] then takes it again, behind whoever has it by now, or fails.
-//     CertMagic looks in the storage after that, and finds what the other has obtained meanwhile.
-//   - No key of a server that died stays for longer than the TTL.
+//   - A section whose lease was lost is found out at its next attempt, where CertMagic makes several (in the background,
+//     that is, and not in ObtainCertSync). Before each one it asks for the lock to be extended; [Storage.RenewLockLease]
+//     then takes it again, behind whoever has it by now, or fails. CertMagic looks in the storage after that, and finds
+//     what the other has obtained meanwhile.
+//   - No lock of a server that died stays closed for longer than the TTL.
 //
 // # What is not
 //
