@@ -118,6 +118,7 @@ func startAuthority(t *testing.T, mayOrder <-chan struct{}) *authority {
 	t.Helper()
 	t.Setenv("PEBBLE_VA_ALWAYS_VALID", "1")
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0") // or it would have some requests repeated
 	quiet := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
 	signer := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {}})

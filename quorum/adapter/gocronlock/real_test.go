@@ -36,7 +36,7 @@ const (
 	replicas    = 3
 	ticks       = 3
 	realTimeout = 500 * time.Millisecond
-	patience    = 60 * time.Second
+	patience    = 2 * time.Minute
 )
 
 // A visit is what a replica tells about one tick: when it came to it, and what came of it.
