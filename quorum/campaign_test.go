@@ -90,7 +90,7 @@ func campaigning(t *testing.T, c *quorum.Coordinator, lead func(context.Context,
 		defer close(k.over)
 		k.err = c.Campaign(ctx, "chair", lead, opts...)
 	}()
-	t.Cleanup(func() { k.end(nil) })
+	t.Cleanup(func() { _ = k.end(nil) })
 	return k
 }
 
@@ -334,7 +334,7 @@ func TestResignationThatNoNodeHears(t *testing.T) {
 		o := office{t: t}
 		next := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
 		cl.eventually(2*ttl, "another leads", func() bool { return o.sitting() != nil })
-		next.end(nil)
+		wantIs(t, next.end(nil), context.Canceled)
 		for _, n := range cl.nodes {
 			way.Mend(n)
 		}
