@@ -79,7 +79,6 @@ func Permanent(err error) bool {
 func (n *Node) wrap(err error, w way) error {
 	e := &Error{Node: n.name, Sent: w.sent, Err: err}
 	var answer redis.Error
-	var timeout net.Error
 	var handshake *Error
 	switch {
 	case errors.As(err, &handshake): // the check of a new connection
@@ -97,15 +96,21 @@ func (n *Node) wrap(err error, w way) error {
 				e.Err = fmt.Errorf("%w: %s", err, line)
 			}
 		}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
-		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),
-		errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		e.Err = ErrTimeout
 	}
 	if w.sent {
 		e.Last = w.last
 	}
 	return e
+}
+
+// timedOut tells whether an error is that time was up.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // cutOff tells whether a script ran into an error in the middle: Redis names the script and the line.
