@@ -26,6 +26,9 @@ type Options struct {
 	// Args are further arguments. They follow the defaults and so win over
 	// them: "--appendonly", "yes" turns persistence on.
 	Args []string
+	// TLS makes the server listen on a second port, with TLS. The first one stays
+	// as it is, for looking at the server.
+	TLS *TLS
 }
 
 // Server is one redis-server on a port of its own. Its methods may be called
@@ -33,12 +36,14 @@ type Options struct {
 type Server struct {
 	binary  string
 	args    []string
+	tls     *TLS
 	dir     string
 	ownsDir bool
 
 	mu     sync.Mutex // serializes the life of the process
 	port   *loopback.Port
-	proc   *process // nil when none runs
+	secure *loopback.Port // nil without TLS
+	proc   *process       // nil when none runs
 	closed bool
 	client *redis.Client
 }
@@ -56,7 +61,7 @@ func Launch(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, args: opts.Args, dir: opts.Dir}
+	s := &Server{binary: binary, args: opts.Args, tls: opts.TLS, dir: opts.Dir}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "redquorum-redis-"); err != nil {
 			return nil, fmt.Errorf("redisserver: %w", err)
@@ -64,19 +69,38 @@ func Launch(opts Options) (*Server, error) {
 		s.ownsDir = true
 	}
 	for range launchAttempts {
-		if s.port, err = loopback.Reserve(); err != nil {
+		if err = s.reserve(); err != nil {
 			break
 		}
 		if s.proc, err = s.run(); err == nil {
 			return s, nil
 		}
-		s.port.Release()
+		s.release()
 		if !errors.Is(err, errPortTaken) {
 			break
 		}
 	}
 	s.removeDir()
 	return nil, err
+}
+
+// reserve picks the server's ports.
+func (s *Server) reserve() (err error) {
+	if s.port, err = loopback.Reserve(); err != nil || s.tls == nil {
+		return err
+	}
+	if s.secure, err = loopback.Reserve(); err != nil {
+		s.port.Release()
+	}
+	return err
+}
+
+// release gives them back.
+func (s *Server) release() {
+	s.port.Release()
+	if s.secure != nil {
+		s.secure.Release()
+	}
 }
 
 // Addr is the server's host:port. It never changes.
@@ -198,7 +222,7 @@ func (s *Server) Close() {
 		_ = s.client.Close() // reports nothing but a second close
 	}
 	s.kill()
-	s.port.Release()
+	s.release()
 	s.removeDir()
 }
 
@@ -217,7 +241,7 @@ func (s *Server) run() (*process, error) {
 		"--save", "",
 		"--appendonly", "no",
 		"--daemonize", "no",
-	}, s.args...)
+	}, append(s.tlsArgs(), s.args...)...)
 	// Standard output, not --logfile: it also takes the complaint about an
 	// argument that the server does not know, which comes before any log is open.
 	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -229,7 +253,7 @@ func (s *Server) run() (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
-	if err := awaitReady(proc, s.Addr()); err != nil {
+	if err := s.awaitReady(proc); err != nil {
 		proc.kill()
 		return nil, fmt.Errorf("redisserver: %s: %w\n%s", s.Addr(), err, s.Log())
 	}
