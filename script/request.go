@@ -138,9 +138,12 @@ type Probe struct {
 	Name string
 }
 
-func (Probe) Script() *Script  { return probeScript }
-func (r Probe) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Probe) Args() []any    { return []any{Channel(r.Name)} }
+func (Probe) Script() *Script { return probeScript }
+func (r Probe) Keys() []string {
+	// The script touches the first two. The others are those of other requests, and permission is asked for all that are named.
+	return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey, RevokedKey(r.Name)}
+}
+func (r Probe) Args() []any { return []any{Channel(r.Name)} }
 
 // millis writes a duration as Redis takes it: whole milliseconds, cut off.
 func millis(d time.Duration) int64 { return d.Milliseconds() }
