@@ -21,6 +21,7 @@ type lines struct {
 type line struct {
 	c    *Coordinator
 	name string
+	key  string // what the nodes know it by
 	all  *lines
 
 	// wake receives when the lock may be free; it has room for one.
@@ -70,7 +71,7 @@ func (ls *lines) find(c *Coordinator, name string) *line {
 	if ln == nil {
 		n := len(c.nodes)
 		ln = &line{
-			c: c, name: name, all: ls, wake: make(chan struct{}, 1),
+			c: c, name: name, key: c.key(name), all: ls, wake: make(chan struct{}, 1),
 			free: make([]bool, n), announced: make([]bool, n), confirmed: make([]bool, n),
 		}
 		if ls.byName == nil {
@@ -235,7 +236,7 @@ func (ln *line) listen() bool {
 		return false
 	}
 	ln.subscribed = true
-	channel := script.Channel(ln.name)
+	channel := script.Channel(ln.key)
 	for i, n := range ln.c.nodes {
 		ln.stops = append(ln.stops, n.Listen(channel, ln.c.cfg.NodeTimeout, func(e node.Event) { ln.hear(i, e) }))
 	}
@@ -244,6 +245,11 @@ func (ln *line) listen() bool {
 
 // hear takes in what node i announced.
 func (ln *line) hear(i int, e node.Event) {
+	if e.Err != nil {
+		n := ln.c.nodes[i].name
+		ln.c.guard.warn(n+"/messages", "a node refuses its messages: whoever waits looks every second or so", "node", n, "error", e.Err)
+		return
+	}
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	switch {

@@ -61,7 +61,7 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 
 	b := newBallot(h.c.nodes)
 	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
+		req:   script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
 		until: end, begun: now, ttl: ttl,
 	})
 	defer b.whenComplete(func() {
@@ -169,7 +169,7 @@ func (h *hold) restate(count int) {
 	}
 	b := newBallot(h.c.nodes)
 	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
+		req:   script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
 		until: end, begun: now, ttl: ttl,
 	})
 	b.whenComplete(h.heal)

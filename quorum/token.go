@@ -35,7 +35,7 @@ func (a *attempt) agree() *verdict {
 			raise.put(i, ans)
 		case ans.vote.Outcome == Granted, ans.vote.Outcome == Unknown && ans.err == nil: // granted less, or not in yet
 			a.claim.lanes[i].put(&errand{
-				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl},
+				req:   script.Raise{Name: a.claim.key, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl},
 				until: a.end(), begun: now, ttl: a.terms.ttl,
 				done: func(ans answer) {
 					if ans.err == nil && ans.reply.Status == script.Absent {
