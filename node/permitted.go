@@ -14,7 +14,7 @@ func (n *Node) Permitted(ctx context.Context, keys []string, channel string) err
 	if n.closed.Load() {
 		return &Error{Node: n.name, Err: ErrClosed}
 	}
-	conn := n.client.Conn() // see together
+	conn := n.client.Conn() // the client's own pipeline would use connections of a second pool, with 256 KiB of buffers each
 	defer func() { _ = conn.Close() }()
 	pipe := conn.Pipeline()
 	for _, key := range keys {

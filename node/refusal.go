@@ -60,10 +60,10 @@ func strangers(err error) bool {
 // channels, which line of the script. So an operator can see which rule is missing (see script.ACL).
 
 // complete adds to the answer to a script what it leaves unsaid.
-func complete(err error, answer redis.Error, req script.Request) error {
+func complete(err error, answer redis.Error, req *script.Prepared) error {
 	if at := scriptLine.FindStringSubmatch(answer.Error()); at != nil {
 		line, _ := strconv.Atoi(at[1])
-		if call := script.Quote(req, line); call != "" {
+		if call := req.Quote(line); call != "" {
 			return fmt.Errorf("%w: %s", err, call)
 		}
 	}
@@ -96,7 +96,7 @@ func (n *Node) refusal(err error, about ...string) error {
 	if errors.As(err, &answer) && unnamed(answer) {
 		err = fmt.Errorf("%w: %s", err, those(about))
 	}
-	return n.wrap(err, &call{}) // nothing that could take effect was sent
+	return n.wrap(err, way{}) // nothing that could take effect was sent
 }
 
 // those lists some names, of which there may be many.

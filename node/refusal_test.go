@@ -62,7 +62,7 @@ func tryAll(t *testing.T, n *node.Node, d time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	return n.Permitted(ctx, script.Probe{Name: "shop:scratch"}.Keys(), script.Channel("shop:scratch"))
+	return n.Permitted(ctx, script.Prepare(script.Probe{Name: "shop:scratch"}).Keys(), script.Channel("shop:scratch"))
 }
 
 func TestPermittedNamesWhatIsMissing(t *testing.T) {

@@ -57,7 +57,8 @@ type Config struct {
 	// has none of *?[]\, no space, and is no beginning of what the nodes keep besides locks ("redquorum_fence:{", say).
 	Prefix string
 
-	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent.
+	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent. Its
+	// handler is called where the nodes' answers are read: while it blocks, so do they.
 	Logger *slog.Logger
 
 	// Clock measures time. Default nil: clock.System(), which goes on during a suspend. It is for tests.

@@ -53,7 +53,7 @@ func (c *Coordinator) Ping(ctx context.Context) error {
 
 // permitted asks the nodes that have answered for what no script can try. What a node refuses then is its vote.
 func (c *Coordinator) permitted(ctx context.Context, name string, b *ballot) {
-	probe := script.Probe{Name: c.key(name)}
+	keys, channel := script.Prepare(script.Probe{Name: c.key(name)}).Keys(), script.Channel(c.key(name))
 	begun := c.clock.Now()
 	answers, _ := b.snapshot()
 	var wait sync.WaitGroup
@@ -65,7 +65,7 @@ func (c *Coordinator) permitted(ctx context.Context, name string, b *ballot) {
 			ctx, cancel := context.WithTimeout(ctx, c.cfg.NodeTimeout)
 			defer cancel()
 			// A node that has just answered and does not now is one that is slow.
-			if err := c.nodes[i].Permitted(ctx, probe.Keys(), script.Channel(probe.Name)); node.Refused(err) {
+			if err := c.nodes[i].Permitted(ctx, keys, channel); node.Refused(err) {
 				b.put(i, judge(a.vote.Node, script.Reply{}, err, c.clock.Now().Sub(begun)))
 			}
 		})

@@ -29,12 +29,12 @@ func TestQuoteTellsWhatALineRanWith(t *testing.T) {
 		{aRaise, "'HGET'", "local count = redis.call('HGET', 'order:42', '" + us + "')"},
 		{aCheck, "'HMGET'", "local record = redis.call('HMGET', 'redquorum_node', 'incarnation', 'run', 'replication', 'until', 'ttl', 'nodes', 'durable', 'since')"},
 	} {
-		if got := script.Quote(tt.req, line(tt.req, tt.words)); got != tt.want {
+		if got := script.Prepare(tt.req).Quote(line(tt.req, tt.words)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.req.Script().Name, got, tt.want)
 		}
 	}
 	for _, n := range []int{-1, 0, 1 + len(strings.Split(aProbe.Script().Source, "\n"))} {
-		if got := script.Quote(aProbe, n); got != "" {
+		if got := script.Prepare(aProbe).Quote(n); got != "" {
 			t.Errorf("line %d: %q", n, got)
 		}
 	}
