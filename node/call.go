@@ -223,16 +223,16 @@ func (n *Node) again(c *Call, checked bool) {
 
 // A way is how far a request got, which its error tells.
 type way struct {
-	sent   bool
-	last   int64 // the last moment, on the node's clock, at which it may take effect
-	script *script.Script
+	sent bool
+	last int64 // the last moment, on the node's clock, at which it may take effect
+	req  *script.Prepared
 }
 
 func (c *Call) way() way {
 	if c.Request == nil {
 		return way{} // nothing that could take effect was sent
 	}
-	return way{sent: c.stage == flying, last: c.last, script: c.Request.Script()}
+	return way{sent: c.stage == flying, last: c.last, req: c.Request}
 }
 
 var errOdd = errors.New("unexpected answer")

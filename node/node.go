@@ -38,7 +38,11 @@ type Node struct {
 }
 
 // Open returns the node at a URL: redis://[user:password@]host:port[/db], rediss:// for TLS, unix:// for a socket,
-// with go-redis' query options. It does no I/O. An error names what is wrong, and never contains the credentials.
+// with go-redis' query options. It talks to nobody. An error names what is wrong, and never contains the credentials.
+//
+// The options cacert, cert and key of rediss:// name PEM files: the authority that signs the servers' certificates, in place of
+// those of the system, and the client's own certificate and private key. The last two are read again for every
+// connection, so they may be renewed while the process runs. Whatever else there is to say about TLS, [New] takes.
 //
 // redis+sentinel://[user:password@]host:port,host:port,…/master[/db] is a master that sentinels watch, at these addresses
 // (port 26379 if it is left out), rediss+sentinel:// with TLS to all of them. The credentials are the master's; those of the

@@ -63,9 +63,19 @@ func parseURL(raw string) (*redis.Options, error) {
 	case u.Fragment != "":
 		return nil, fmt.Errorf("node: address %q goes on with a '#': want %s with special characters percent-encoded", shown, form)
 	}
+	files, rest, err := takeCertificates(u)
+	if err != nil {
+		return nil, fmt.Errorf("node: address %q %w", shown, err)
+	}
+	if rest != u {
+		raw = rest.String()
+	}
 	opts, err := redis.ParseURL(raw)
 	if err != nil {
 		return nil, fmt.Errorf("node: address %q: want %s with options that go-redis knows", shown, form)
+	}
+	if err := files.apply(opts); err != nil {
+		return nil, fmt.Errorf("node: address %q: %w", shown, err)
 	}
 	return opts, nil
 }

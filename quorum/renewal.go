@@ -122,7 +122,7 @@ func (h *hold) begin(op string, count int, extend bool, then func(error)) (*roun
 	}
 	r := &round{ballot: h.c.newBallot(), h: h, op: op, start: now, extend: extend, then: then}
 	h.put(&errand{
-		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		req:   script.Prepare(script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
 		until: end, begun: now, ttl: ttl, to: r,
 	})
 	return r, nil
@@ -264,7 +264,7 @@ func (h *hold) restate(count int) {
 	}
 	b := h.c.newBallot()
 	h.put(&errand{
-		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		req:   script.Prepare(script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
 		until: end, begun: now, ttl: ttl, to: b,
 	})
 	b.whenComplete(h.heal)

@@ -32,6 +32,7 @@ local function info(section)
   elseif string.find(text.err, 'not supported', 1, true) then
     return '', nil
   end
+  text.err = text.err .. ': INFO'
   return '', text
 end
 local server, denied = info('server')
