@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 	case c.MaxHold < 0:
 		return fmt.Errorf("redquorum: MaxHold %v is negative: want more than 0, or 0 for no limit", c.MaxHold)
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	if c.NodeTimeout >= c.TTL {
 		return fmt.Errorf("redquorum: NodeTimeout %v is not shorter than TTL %v", c.NodeTimeout, c.TTL)
 	}
@@ -88,8 +88,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// withDefaults fills in the defaults.
-func (c Config) withDefaults() Config {
+// WithDefaults returns the configuration with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
 	if c.TTL == 0 {
 		c.TTL = DefaultTTL
 	}
