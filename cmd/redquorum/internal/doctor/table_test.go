@@ -41,7 +41,8 @@ func TestReportReads(t *testing.T) {
 		}
 		last = at
 	}
-	for line := range strings.Lines(text[strings.Index(text, "\n\n"):]) {
+	_, advice, _ := strings.Cut(text, "\n\n")
+	for line := range strings.Lines(advice) {
 		if len(line) > width+1 {
 			t.Errorf("%d characters in %q", len(line), line)
 		}
