@@ -92,6 +92,7 @@ func TestInvalidCallsTouchNoNode(t *testing.T) {
 			{"the name of a revocation", second(c.ForceRelease(ctx, script.RevokedKey("stock"))), []string{"name", "redquorum_revoked:{stock}"}},
 			{"empty name, try", second(c.TryAcquire(ctx, "")), []string{"name", "empty"}},
 			{"empty name, inspect", second(c.Inspect(ctx, "")), []string{"name", "empty"}},
+			{"empty name among others", second(c.InspectAll(ctx, []string{"x", ""})), []string{"name", "empty"}},
 			{"empty pattern", second(c.Names(ctx, "", 1)), []string{"pattern", "empty"}},
 			{"no names wanted", second(c.Names(ctx, "*", 0)), []string{"limit 0", "at least 1"}},
 			{"empty name, force", second(c.ForceRelease(ctx, "")), []string{"name", "empty"}},

@@ -33,7 +33,7 @@ type NodeListing struct {
 }
 
 // Names finds names under which some node has a lock, at most limit of them; pattern is a glob as Redis has it, "*" for all.
-// Who holds them, and whether a quorum of nodes agrees, is for [Coordinator.Inspect] to say. It is for operators: every
+// Who holds them, and whether a quorum of nodes agrees, is for [Coordinator.InspectAll] to say. It is for operators: every
 // node's keys are gone through, some thousand at a time (SCAN, never KEYS), which on a server with millions of other keys
 // takes seconds. It changes nothing.
 //

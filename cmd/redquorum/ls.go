@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/redquorum/redquorum/quorum"
 )
@@ -88,37 +87,16 @@ func (l *lister) run(cmd *cobra.Command, pattern string) (err error) {
 	if len(found.Nodes) == 0 {
 		return err
 	}
-	locks, failure := inspectAll(cmd.Context(), c, found.Names)
-	found.locks = locks
+	states, failure := c.InspectAll(cmd.Context(), found.Names)
+	for _, s := range states {
+		if on(s) > 0 { // yet
+			found.locks = append(found.locks, s)
+		}
+	}
 	if err == nil { // else the two tell the same: nodes do not answer
 		err = failure
 	}
 	return errors.Join(l.print(cmd.OutOrStdout(), found), err)
-}
-
-// atOnce is how many locks are inspected at a time. They share round trips; and where a node hangs, each takes a node
-// timeout.
-const atOnce = 1024
-
-// inspectAll looks at locks, and returns those that some node has yet, in their order.
-func inspectAll(ctx context.Context, c *quorum.Coordinator, names []string) ([]quorum.State, error) {
-	states := make([]quorum.State, len(names))
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for i, name := range names {
-		group.Go(func() (err error) {
-			states[i], err = c.Inspect(ctx, name)
-			return err
-		})
-	}
-	err := group.Wait()
-	var held []quorum.State
-	for _, s := range states {
-		if on(s) > 0 {
-			held = append(held, s)
-		}
-	}
-	return held, err
 }
 
 // on is how many nodes have a lock.

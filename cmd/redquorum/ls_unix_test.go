@@ -61,8 +61,8 @@ func TestLsShowsWhoHoldsWhatOnHowManyNodes(t *testing.T) {
 	}
 	expect(t, out,
 		`^NAME +HOLDER +HOLDS +TTL +TOKEN +ON +VERDICT\n`,
-		fmt.Sprintf(`\nstock +%s +1 +59\.[0-9]+s +%d +3 of 3 +held\n`, l.Holder(), l.Token()),
-		`\n"stock room" +`+someone+` +1 +59m59\.[0-9]+s +0 +1 of 3 +free on a quorum of nodes\n`,
+		fmt.Sprintf(`\nstock +%s +1 +[0-9.]+s +%d +3 of 3 +held\n`, l.Holder(), l.Token()),
+		`\n"stock room" +`+someone+` +1 +59m[0-9.]+s +0 +1 of 3 +free on a quorum of nodes\n`,
 		`\n2 locks match "stock\*" on 3 of 3 nodes\.\n$`,
 	)
 	if _, out, _ = s.do("ls"); line(out, other.Holder()) == "" || strings.Contains(out, "ACME") || strings.Contains(out, "redquorum_") {
