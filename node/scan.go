@@ -11,19 +11,19 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// perScan is how many keys the server goes through for one request: for so long nobody else is served, which is well under
-// a millisecond.
-const perScan = 1000
+// perScan is how many keys the server goes through for one request: for so long nobody else is served. It looks up the type of
+// each, which takes some microseconds where there are millions.
+const perScan = 200
 
 // Scan finds the locks that somebody has on this node under names that match a pattern, a glob as Redis has it, and passes
-// their names on, those of some thousand keys at a time, which may be none. It returns true when it has been through all
+// their names on, those of some hundred keys at a time, which may be none. It returns true when it has been through all
 // keys of the database, and false when found wanted no more or ctx ended.
 //
 // What is locked all the while is found; what comes or goes meanwhile may be. A name may come twice. A lock is a hash whose
 // only field has the shape of a holder ([script.IsHolder]). Keys that this client may not read are passed over.
 //
-// It changes nothing, and needs the permission to run SCAN (with TYPE, so Redis 6), HLEN and HKEYS. budget is what a
-// thousand keys have; the whole takes as long as there are keys.
+// It changes nothing, and needs the permission to run SCAN (with TYPE, so Redis 6), HLEN and HKEYS. budget is what some
+// hundred keys have; the whole takes as long as there are keys.
 func (n *Node) Scan(ctx context.Context, pattern string, budget time.Duration, found func(names []string) bool) (all bool, err error) {
 	if n.closed.Load() {
 		return false, &Error{Node: n.name, Err: ErrClosed}

@@ -108,7 +108,7 @@ func TestScanGoesInSmallSteps(t *testing.T) {
 	if got, all, err := scan(t, n, "*"); len(got) != locks || !all || err != nil {
 		t.Errorf("found %d, all %v, %v; want %d", len(got), all, err, locks)
 	}
-	if n := calls(t, s, "scan"); n < others/1000 {
+	if n := calls(t, s, "scan"); n < (locks+2*others)/500 {
 		t.Errorf("%d keys in %d steps", locks+2*others, n)
 	}
 	if keys, asked := calls(t, s, "keys"), calls(t, s, "hkeys"); keys > 0 || asked > locks+locks/10 {

@@ -34,7 +34,7 @@ type NodeListing struct {
 
 // Names finds names under which some node has a lock, at most limit of them; pattern is a glob as Redis has it, "*" for all.
 // Who holds them, and whether a quorum of nodes agrees, is for [Coordinator.InspectAll] to say. It is for operators: every
-// node's keys are gone through, some thousand at a time (SCAN, never KEYS), which on a server with millions of other keys
+// node's keys are gone through, some hundred at a time (SCAN, never KEYS), which on a server with millions of other keys
 // takes seconds. It changes nothing.
 //
 // The names are no snapshot, and nothing may rely on one being absent. A lock that a node has all the while is found if that

@@ -26,7 +26,7 @@ as Redis has it (* ? [abc], quoted for the shell), and shows who holds them, on
 how many nodes, and what a quorum of them says, as inspect does. Without PATTERN
 it shows all. It changes nothing.
 
-It goes by SCAN (of Redis 6 and later), some thousand keys at a time, so that
+It goes by SCAN (of Redis 6 and later), some hundred keys at a time, so that
 nobody else has to wait for it. The list is no snapshot: a lock that is taken or
 released meanwhile may be in it or not. Where it is cut, it says so.
 

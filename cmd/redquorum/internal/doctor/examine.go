@@ -48,6 +48,9 @@ func Examine(ctx context.Context, cfg Config) (Report, error) {
 		nodes.Go(func() { all[i] = e.look(ctx, url) })
 	}
 	nodes.Wait()
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done() // at this moment: a connection keeps to the same deadline, and may be the first to notice
+	}
 	if ctx.Err() != nil {
 		return Report{}, fmt.Errorf("the examination was ended: %w", context.Cause(ctx))
 	}
