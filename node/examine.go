@@ -72,7 +72,7 @@ func (n *Node) ascertain(ctx context.Context, cmd redis.Cmder) error {
 		return &Error{Node: n.name, Err: ErrClosed}
 	}
 	if err := n.client.Process(ctx, cmd); err != nil {
-		return n.wrap(err, &call{})
+		return n.wrap(err, way{})
 	}
 	return nil
 }

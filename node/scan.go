@@ -34,7 +34,7 @@ func (n *Node) Scan(ctx context.Context, pattern string, budget time.Duration, f
 		case over(ctx):
 			return false, nil
 		case err != nil:
-			return false, n.wrap(err, &call{}) // nothing that could take effect was sent
+			return false, n.wrap(err, way{}) // nothing that could take effect was sent
 		case !found(names):
 			return false, nil
 		case next == 0:

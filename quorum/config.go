@@ -50,7 +50,8 @@ type Config struct {
 	// All clients of a set of nodes must agree. The guard needs the permission to run INFO.
 	NoRestartGuard bool
 
-	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent.
+	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent. Its
+	// handler is called where the nodes' answers are read: while it blocks, so do they.
 	Logger *slog.Logger
 
 	// Clock measures time. Default nil: clock.System(), which goes on during a suspend. It is for tests.

@@ -32,7 +32,7 @@ func (c *Coordinator) InspectAll(ctx context.Context, names []string) ([]State, 
 	defer c.leave()
 	ballots := make([]*ballot, len(names))
 	for i := range names {
-		ballots[i] = newBallot(c.nodes)
+		ballots[i] = c.newBallot()
 	}
 	var nodes sync.WaitGroup
 	for i, n := range c.nodes {

@@ -1,10 +1,8 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
@@ -19,10 +17,11 @@ import (
 type lane struct {
 	c    *Coordinator
 	node *voter
+	i    int // which node it is
 
 	mu   sync.Mutex
 	busy bool
-	next *errand
+	next *try
 	over bool // the release was put: nothing comes after it
 
 	// present: the holder may have the lock on this node. horizon: the last moment, on the node's clock, of a request
@@ -43,96 +42,47 @@ type lane struct {
 	confirmed bool
 }
 
-// An errand is one request to one node.
-type errand struct {
-	req script.Request
-	// prepared is req, put together for all nodes; nil where it goes to one.
-	prepared *script.Prepared
-	// until is when the request must have taken effect, besides within the node timeout; zero means no more than that.
-	until clock.Instant
-	// begun is when the operation started, for Vote.Elapsed.
-	begun clock.Instant
-	// done takes the answer. It is called exactly once.
-	done func(answer)
-	// farewell: the last errand of the lane, repeated until the node confirms that nothing is left.
-	farewell bool
-	ttl      time.Duration
-}
-
 // errSuperseded is a request that gave way to a newer one before it was sent.
 var errSuperseded = errors.New("superseded by a newer request")
 
 // put sends an errand as soon as the one under way is back or given up, in place of any that waits.
-func (l *lane) put(e *errand) {
+func (l *lane) put(t *try) {
 	l.mu.Lock()
-	var dropped *errand
+	var dropped *try
+	begin := false
 	switch {
 	case l.over:
-		dropped = e
+		dropped = t
 	case l.busy:
-		dropped, l.next = l.next, e
+		dropped, l.next = l.next, t
 	default:
-		l.busy = true
-		l.c.background.do(func() { l.run(e) })
+		l.busy, begin = true, true
+		l.c.errands.Add(1)
 	}
-	if e.farewell {
+	if t.errand.farewell {
 		l.over = true
 	}
 	l.mu.Unlock()
+	if begin {
+		l.start(t)
+	}
 	if dropped != nil {
-		dropped.done(judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
+		dropped.errand.to.put(l.i, judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
 	}
 }
 
-func (l *lane) run(e *errand) {
-	for e != nil {
-		if e.farewell {
-			l.bid(e)
-		} else {
-			a := l.send(e)
-			if a.reply.Status == script.Unsettled && l.c.guard.decided(context.Background()) {
-				a = l.send(e) // at once: a node that was restarted empty shall have the lease back
-			}
-			a = l.weigh(e, l.recognise(e, a))
-			l.learn(e, a)
-			e.done(a)
-		}
-		l.mu.Lock()
-		e, l.next = l.next, nil
-		l.busy = e != nil
-		l.mu.Unlock()
+// free goes on with the errand that waits, if there is one.
+func (l *lane) free() {
+	l.mu.Lock()
+	t := l.next
+	l.next = nil
+	l.busy = t != nil
+	l.mu.Unlock()
+	if t != nil {
+		l.start(t)
+	} else {
+		l.c.errands.Done()
 	}
-}
-
-// send runs one request within the node timeout.
-func (l *lane) send(e *errand) answer {
-	now := l.c.clock.Now()
-	until := now.Add(l.c.cfg.NodeTimeout)
-	if !e.until.IsZero() {
-		until = clock.Earlier(until, e.until)
-	}
-	if !now.Before(until) {
-		return judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errTooLate}, 0)
-	}
-	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
-	ctx, cancel := context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)
-	defer cancel()
-	req := e.req
-	if e.prepared != nil {
-		req = e.prepared
-	}
-	reply, err := l.node.Run(ctx, req, until)
-	back := l.c.clock.Now()
-	switch {
-	case err == nil:
-		l.node.answered(back.Sub(now))
-		l.c.watch(l.node, reply.Now, now, back)
-	case errors.Is(err, node.ErrTimeout):
-		l.node.silent.Store(true)
-	}
-	a := judge(l.node.name, reply, err, back.Sub(e.begun))
-	a.at = back
-	return a
 }
 
 // learn keeps what an answer tells about the node.
@@ -177,7 +127,7 @@ func (l *lane) learn(e *errand, a answer) {
 // delivers a request twice may grant a question that was answered "held" the first time, and the next one then finds
 // itself there: granted. The first question of a holder that was never used before can find nothing of its own.
 func (l *lane) recognise(e *errand, a answer) answer {
-	if _, acquire := e.req.(script.Acquire); !acquire {
+	if _, acquire := e.req.Request.(script.Acquire); !acquire {
 		return a
 	}
 	l.mu.Lock()

@@ -108,8 +108,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 func (l *Lease) Votes() []Vote {
 	now := l.hold.c.clock.Now()
 	votes := make([]Vote, len(l.hold.lanes))
-	for i, lane := range l.hold.lanes {
-		votes[i] = lane.vote(l.hold.holder, now)
+	for i := range l.hold.lanes {
+		votes[i] = l.hold.lanes[i].vote(l.hold.holder, now)
 	}
 	if l.wasHandedOn() {
 		for i := range votes {

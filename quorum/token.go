@@ -27,23 +27,19 @@ func (a *attempt) agree() *verdict {
 		return nil
 	}
 
-	raise := newBallot(a.c.nodes)
-	now := a.c.clock.Now()
+	raise := raising{a.c.newBallot()}
+	e := &errand{
+		req: script.Prepare(script.Raise{
+			Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl,
+		}),
+		until: a.end(), begun: a.c.clock.Now(), ttl: a.terms.ttl, to: raise,
+	}
 	for i, ans := range answers {
 		switch {
 		case ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest:
 			raise.put(i, ans)
 		case ans.vote.Outcome == Granted, ans.vote.Outcome == Unknown && ans.err == nil: // granted less, or not in yet
-			a.claim.lanes[i].put(&errand{
-				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl},
-				until: a.end(), begun: now, ttl: a.terms.ttl,
-				done: func(ans answer) {
-					if ans.err == nil && ans.reply.Status == script.Absent {
-						ans.vote.Outcome = Failed // no longer ours, whatever became of it
-					}
-					raise.put(i, ans)
-				},
-			})
+			a.claim.putOne(i, e)
 		default:
 			raise.put(i, ans)
 		}
@@ -64,6 +60,16 @@ func (a *attempt) agree() *verdict {
 			return a.fail(ErrClosed)
 		}
 	}
+}
+
+// raising takes the answers of those who are asked to store a higher token.
+type raising struct{ *ballot }
+
+func (r raising) put(i int, a answer) {
+	if a.err == nil && a.reply.Status == script.Absent {
+		a.vote.Outcome = Failed // no longer ours, whatever became of it
+	}
+	r.ballot.put(i, a)
 }
 
 // storing counts the nodes that granted and store the token.

@@ -115,7 +115,7 @@ var attemptVariants = []variant{
 		name: "rollback said once",
 		rule: "sends a farewell until the node has answered that the holder is gone",
 		file: "quorum/farewell.go",
-		old:  `if !present || !l.c.clock.Now().Before(giveUp) {`, new: `if true || l.c.clock.Now().Before(giveUp) {`,
+		old:  `if present, _ := l.state(); !present ||`, new: `if present, _ := l.state(); true || present ||`,
 		caught: []string{"quorum.TestReleaseWithoutAQuorumSaysSoAndGoesOn", "quorum.TestRollbackGoesOnUntilNothingCanArriveAnyMore"},
 	},
 	{
@@ -146,17 +146,18 @@ var attemptVariants = []variant{
 		rule: "one at a time, the newest state last",
 		file: "quorum/lane.go",
 		old: `	case l.busy:
-		dropped, l.next = l.next, e`,
+		dropped, l.next = l.next, t`,
 		new: `	case l.busy:
-		go l.run(e)`,
+		l.c.errands.Add(1)
+		go l.start(t)`,
 		caught: []string{"quorum.TestReleaseWaitsForTheAcquireThatIsUnderWay"},
 	},
 	{
 		name:   "stragglers cancelled",
 		rule:   "a request under way runs to its own end, or nobody knows what it did",
-		file:   "quorum/lane.go",
-		old:    `context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)`,
-		new:    `context.WithTimeout(context.Background(), 3*time.Millisecond)`,
+		file:   "quorum/errand.go",
+		old:    `Deadline: time.Now().Add(l.c.cfg.NodeTimeout)`,
+		new:    `Deadline: time.Now().Add(3*time.Millisecond)`,
 		caught: []string{"quorum.TestRollbackDoesNotDependOnTheCallersContext"},
 	},
 	{
@@ -177,7 +178,7 @@ var attemptVariants = []variant{
 		name: "a raise where the lock is no longer ours counts",
 		rule: "no longer ours, whatever became of it",
 		file: "quorum/token.go",
-		old:  `if ans.err == nil && ans.reply.Status == script.Absent {`, new: `if false {`,
+		old:  `if a.err == nil && a.reply.Status == script.Absent {`, new: `if false {`,
 		caught: []string{"quorum.TestRaiseOfALockThatIsGoneIsNoVote"},
 	},
 	{
