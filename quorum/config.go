@@ -86,7 +86,7 @@ func (c Config) Validate() error {
 	if err := validatePrefix(c.Prefix); err != nil {
 		return err
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	if c.NodeTimeout >= c.TTL {
 		return fmt.Errorf("redquorum: NodeTimeout %v is not shorter than TTL %v", c.NodeTimeout, c.TTL)
 	}
@@ -99,8 +99,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// withDefaults fills in the defaults.
-func (c Config) withDefaults() Config {
+// WithDefaults returns the configuration with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
 	if c.TTL == 0 {
 		c.TTL = DefaultTTL
 	}

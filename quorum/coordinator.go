@@ -56,7 +56,7 @@ func Open(cfg Config, urls ...string) (*Coordinator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	nodes := make([]*node.Node, 0, len(urls))
 	fail := func(err error) (*Coordinator, error) {
 		for _, n := range nodes {
@@ -85,7 +85,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	if err := validateNodes(nodes, cfg); err != nil {
 		return nil, err
 	}

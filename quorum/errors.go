@@ -39,7 +39,8 @@ var (
 // cause) and to the errors of the nodes. When the context ended it never matches ErrNotAcquired: nobody knows whether
 // the lock could have been had. A node that did not answer in time is node.ErrTimeout, which is no context's error.
 type QuorumError struct {
-	// Op is what was tried: "acquire", "try-acquire", "renew", "release", "force-release", "inspect", "ping".
+	// Op is what was tried: "acquire", "try-acquire", "renew", "release", "force-release", "inspect", "names",
+	// "ping".
 	Op string
 	// Name is the lock's.
 	Name string

@@ -46,3 +46,28 @@ func ReservedPrefix(prefix string) bool {
 	}
 	return false
 }
+
+// IsHolder tells whether a text has the shape of a holder: the id of a client, which is a UUID, a colon, and a number, which
+// is Redisson's of a thread.
+func IsHolder(text string) bool {
+	const id = len("00000000-0000-0000-0000-000000000000")
+	if len(text) < id+2 || len(text) > id+1+20 || text[id] != ':' {
+		return false
+	}
+	for i, r := range []byte(text) {
+		digit := '0' <= r && r <= '9'
+		switch {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if r != '-' {
+				return false
+			}
+		case i < id:
+			if !digit && (r < 'a' || 'f' < r) && (r < 'A' || 'F' < r) {
+				return false
+			}
+		case i > id && !digit:
+			return false
+		}
+	}
+	return true
+}

@@ -18,6 +18,9 @@ import (
 // nodesVariable is where the addresses of the nodes are when --nodes does not say.
 const nodesVariable = "REDQUORUM_NODES"
 
+// prefixVariable is where the prefix of all names is when --prefix does not say.
+const prefixVariable = "REDQUORUM_PREFIX"
+
 // whereNodesAre is the part of the help that says how nodes are named.
 const whereNodesAre = `The nodes are those of --nodes, else of REDQUORUM_NODES, else of the file
 redquorum/nodes in the user's configuration folder (on Linux ~/.config): URLs,
@@ -28,6 +31,7 @@ everybody on a machine can read its command lines.`
 // A cluster is what the flags of a command say about the nodes.
 type cluster struct {
 	nodes   string
+	prefix  string
 	ttl     time.Duration
 	timeout time.Duration
 }
@@ -37,6 +41,7 @@ func (c *cluster) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&c.nodes, "nodes", "", "the nodes: `url,url,...`, or - to read them from standard input")
+	flags.StringVar(&c.prefix, "prefix", os.Getenv(prefixVariable), "what your clients put in front of every name")
 	flags.Var(span{&c.timeout, time.Millisecond, time.Minute}, "node-timeout", "how long each node has to answer")
 }
 
@@ -52,7 +57,7 @@ func (c *cluster) open(cmd *cobra.Command) (*quorum.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout}, urls...)
+	return quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout, Prefix: c.prefix}, urls...)
 }
 
 // urls finds the addresses of the nodes.

@@ -35,6 +35,8 @@ majority has it: a node may die, hang or come back empty meanwhile.`,
 		Example: `  redquorum demo
   redquorum run backup -- /usr/local/bin/backup --full
   redquorum inspect backup
+  redquorum ls 'backup-*'
+  redquorum doctor
   redquorum demo --nodes redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3`,
 		Args:          noArguments,
 		Run:           func(cmd *cobra.Command, _ []string) { _ = cmd.Help() },
@@ -44,7 +46,7 @@ majority has it: a node may die, hang or come back empty meanwhile.`,
 	}
 	root.SetVersionTemplate("redquorum {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(runCommand(), inspectCommand(), releaseCommand(), demoCommand())
+	root.AddCommand(runCommand(), inspectCommand(), lsCommand(), releaseCommand(), doctorCommand(), demoCommand())
 	return root
 }
 

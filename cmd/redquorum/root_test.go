@@ -59,6 +59,14 @@ func TestRefusals(t *testing.T) {
 		{"demo --urls=redis://u:s3cret@h", []string{"unknown flag", "--urls"}},
 		{"demo redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
 		{"redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
+		{"ls --limit 0", []string{`"0"`, "--limit", "from 1 to 100000"}},
+		{"ls --timeout 1ms", []string{`"1ms"`, "--timeout", "from 100ms to 1h0m0s"}},
+		{"ls a b", []string{"at most 1 arg"}},
+		{"ls --nodes redis://u:s3cret@h:port", []string{"node 1 of 1", "host:port"}},
+		{"doctor --ttl 0s", []string{`"0s"`, "--ttl", "from 1ms to 24h0m0s"}},
+		{"doctor now", []string{`"now"`, "--help"}},
+		{"doctor redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
+		{"doctor --nodes redis://u:s3cret@h:port", []string{"node 1 of 1", "host:port"}},
 		{"demonstrate", []string{`"demonstrate"`, "--help"}},
 		{"demo now", []string{`"now"`, "--help"}},
 	} {
@@ -74,6 +82,40 @@ func TestRefusals(t *testing.T) {
 		}
 		if all := out.String() + complaints.String(); strings.Contains(all, "s3cret") {
 			t.Errorf("%s: prints the password: %q", c.args, all)
+		}
+	}
+}
+
+// What a shell completes: commands, flags, and no file where none belongs.
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":             {"doctor\t", "inspect\t", "ls\t", "release\t", "run\t", ":4\n"},
+		"ls --":        {"--limit\t", "--timeout\t", "--json\t", "--nodes\t"},
+		"ls ":          {":4\n"},
+		"doctor --s":   {"--strict\t"},
+		"doctor --ttl": {"--ttl\t"},
+		"doctor ":      {":4\n"},
+	} {
+		var out, complaints bytes.Buffer
+		args := append([]string{"__complete"}, strings.Split(line, " ")...)
+		if status := execute(t.Context(), args, nil, &out, &complaints); status != exact {
+			t.Errorf("%q: exit status %d: %s", line, status, &complaints)
+		}
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%q: no %q in:\n%s", line, text, &out)
+			}
+		}
+	}
+}
+
+func TestEveryCommandHasExamplesAndSaysItsStatuses(t *testing.T) {
+	for _, cmd := range rootCommand().Commands() {
+		if cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		if !strings.Contains(cmd.Example, "redquorum "+cmd.Name()) || !strings.Contains(cmd.Long, "Exit status: ") {
+			t.Errorf("%s has no example, or does not say its exit statuses", cmd.Name())
 		}
 	}
 }

@@ -9,9 +9,10 @@ import (
 
 // Exit statuses, as the help has them.
 const (
-	exact    = 0
-	notExact = 1 // the demo
-	failed   = 2
+	exact     = 0
+	notExact  = 1 // the demo
+	unhealthy = 1 // doctor: there are problems, or with --strict warnings
+	failed    = 2 // whatever was asked for was not done; also no quorum, for those that only look
 
 	// Those of run, which must not be taken for the command's own.
 	notAcquired = 120
