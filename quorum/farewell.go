@@ -33,6 +33,9 @@ func (l *lane) bid(e *errand) {
 		l.learn(e, a)
 		if first {
 			e.done(a)
+			l.c.voted(l.node, e.req, &a)
+		} else {
+			l.c.heard(l.node, &a)
 		}
 		present, _ = l.state()
 		if !present || !l.c.clock.Now().Before(giveUp) {

@@ -81,14 +81,15 @@ func (ls *lines) find(c *Coordinator, name string) *line {
 	return ln
 }
 
-// queue puts a waiter at the end of the line.
-func (ln *line) queue(w *waiter) {
+// queue puts a waiter at the end of the line, and returns how many come before it.
+func (ln *line) queue(w *waiter) (place int) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	ln.waiters = append(ln.waiters, w)
 	if len(ln.waiters) == 1 {
 		close(w.turn)
 	}
+	return len(ln.waiters) - 1
 }
 
 // leave takes a waiter out of the line, wherever it stands, and makes the next one the head. Soon after the last one has

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
@@ -28,10 +29,32 @@ func (h *hold) Renew() {
 			return
 		}
 		defer func() { <-h.turn }()
-		if err := h.round(context.Background(), "renew", h.count(), h.watched); err != nil && !errors.Is(err, ErrReleased) {
-			h.c.log.Warn("renewal failed", "name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
+		begun := h.c.clock.Now()
+		err := h.round(context.Background(), "renew", h.count(), h.watched)
+		if errors.Is(err, ErrReleased) {
+			return // it is not needed any more
 		}
+		h.renewed(begun, false, err)
+		h.tell(err)
 	})
+}
+
+// tell logs that renewals have begun to fail, and that they work again. An outage makes those of every lease fail, again and
+// again: after the first only who looks for it sees them. The caller has the turn.
+func (h *hold) tell(err error) {
+	if err == nil {
+		if h.failing > 0 {
+			h.c.log.Info("renewed again", "name", h.name, "holder", h.holder, "failed", h.failing)
+		}
+		h.failing = 0
+		return
+	}
+	level := slog.LevelWarn
+	if h.failing++; h.failing > 1 {
+		level = slog.LevelDebug
+	}
+	h.c.log.Log(context.Background(), level, "renewal failed",
+		"name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
 }
 
 // round tells every node the state of the hold: its holder, a count, a TTL, its token. It restores the lock where it is
@@ -75,7 +98,7 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 			return h.extended(now, extend)
 		case t.held > len(h.c.nodes)-h.c.need:
 			// No quorum can be ours any more.
-			h.lose(outvoted)
+			h.lose(LossOutvoted)
 			return h.check()
 		case !t.possible(h.c.need):
 			if err := h.check(); err != nil {
@@ -150,12 +173,9 @@ func (h *hold) hurry() {
 // it.
 func (h *hold) verify(b *ballot) {
 	if b.count().held > len(h.c.nodes)-h.c.need {
-		h.lose(outvoted)
+		h.lose(LossOutvoted)
 	}
 }
-
-// outvoted is why a lease ends at once.
-const outvoted = "other holders, or a force-release, on more than N - quorum nodes"
 
 // restate tells every node a count, without waiting for the answers.
 func (h *hold) restate(count int) {

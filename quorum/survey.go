@@ -23,7 +23,10 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 			if err == nil {
 				c.watch(n, reply.Now, begun, back)
 			}
-			b.put(i, judge(n.name, reply, err, back.Sub(begun)))
+			a := judge(n.name, reply, err, back.Sub(begun))
+			a.at = back
+			b.put(i, a)
+			c.voted(n, req, &a)
 		})
 	}
 	return b
