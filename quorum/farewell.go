@@ -32,8 +32,8 @@ func (l *lane) bid(e *errand) {
 		a := l.send(e)
 		l.learn(e, a)
 		if first {
-			e.done(a)
 			l.c.voted(l.node, e.req, &a)
+			e.done(a)
 		} else {
 			l.c.heard(l.node, &a)
 		}

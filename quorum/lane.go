@@ -95,8 +95,8 @@ func (l *lane) run(e *errand) {
 			}
 			a = l.weigh(e, l.recognise(e, a))
 			l.learn(e, a)
-			e.done(a)
 			l.c.voted(l.node, e.req, &a)
+			e.done(a)
 		}
 		l.mu.Lock()
 		e, l.next = l.next, nil

@@ -25,8 +25,8 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 			}
 			a := judge(n.name, reply, err, back.Sub(begun))
 			a.at = back
-			b.put(i, a)
 			c.voted(n, req, &a)
+			b.put(i, a)
 		})
 	}
 	return b

@@ -16,17 +16,17 @@ import (
 //
 //   - They are called from many goroutines at once: those of the callers, and those that talk to the nodes or keep the
 //     leases. No mutex of the library's is held, so they may ask the coordinator or a lease anything.
-//   - They must return at once. Who is told waits meanwhile: the call that acquires or releases, the next request to a node,
-//     and for a lease that ended by itself the watchdog, which renews all the others. A lease is not believed any longer for
-//     it (Err and Remaining read the clock), but it may be lost. A tracer that has to wait for something puts it in a queue
-//     of its own, and drops what does not fit.
+//   - They must return at once. What tells them waits meanwhile: the call that acquires or releases, a node's vote before it
+//     is counted, and of a lease that ended by itself the watchdog, which renews all the others. No lease is believed any
+//     longer for it (Err and Remaining read the clock), but one may be lost. A tracer that has to wait for something puts what
+//     it was told in a queue of its own, and drops what does not fit.
 //   - A panic is not recovered. On a goroutine of the library's it ends the process.
 //   - Events of different goroutines may be told in another order than that in which they happened.
 //
 // A call that is refused (an invalid name or option, a closed coordinator) asks nobody anything, and nobody is told of it.
 
 // An AcquireTracer is told of every call that asks for a lock: Acquire, TryAcquire, and what is made of them, as Do and
-// Mutex.
+// Mutex. (How long goroutines wait for each other at one Mutex it is not told: only the one that has its turn there asks.)
 type AcquireTracer interface {
 	// TraceAcquireStart is called when the call begins. The call goes on with the context that it returns, which must be
 	// derived from ctx, and everything else that is told of this call is told with it.
