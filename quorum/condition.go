@@ -59,10 +59,11 @@ type health struct {
 	at    atomic.Int64 // when the last answer came, in microseconds on our clock
 	shown atomic.Int32 // the condition that was told last
 
-	mu    sync.Mutex
-	last  Condition     // by the last request alone: untried, answering, refusing or silent
-	err   error         // of a node that refuses or is silent
-	rests clock.Instant // the end of its quarantine
+	mu     sync.Mutex
+	last   Condition     // by the last request alone: untried, answering, refusing or silent
+	err    error         // of a node that refuses or is silent
+	failed clock.Instant // when that came
+	rests  clock.Instant // the end of its quarantine
 
 	silence, refusal notice // what the log has been told
 }
@@ -79,16 +80,17 @@ func (c *Coordinator) heard(n *voter, a *answer) {
 	now := c.clock.Now()
 	h.mu.Lock()
 	switch {
+	case a.err == nil && a.at.Before(h.failed): // it came before that, and was overtaken on the way to us
 	case a.err == nil:
 		h.last, h.err = NodeAnswering, nil
 	case errors.Is(a.err, errTooLate), errors.Is(a.err, node.ErrClosed):
 		h.mu.Unlock()
 		return // nobody has asked the node
 	case refusing(a.err):
-		h.at.Store(now.Micros())
-		h.last, h.err = NodeRefusing, a.err
-	case now.Add(-a.vote.Elapsed).Micros() >= h.at.Load():
-		h.last, h.err = NodeSilent, a.err
+		h.at.Store(a.at.Micros())
+		h.last, h.err, h.failed = NodeRefusing, a.err, a.at
+	case a.at.Add(-a.vote.Elapsed).Micros() >= h.at.Load():
+		h.last, h.err, h.failed = NodeSilent, a.err, a.at
 	default: // it answered what it was asked later
 	}
 	h.mu.Unlock()

@@ -110,6 +110,24 @@ func TestOneLostAnswerAmongOthersIsNoSilence(t *testing.T) {
 	})
 }
 
+// Answers come by many ways. One that was overtaken by a failure is older than that, and tells nothing of the node now.
+func TestAnswerThatIsOlderThanTheSilenceDoesNotEndIt(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.warmClient(quorum.Config{})
+		time.Sleep(time.Minute)
+		gone := &node.Error{Node: "b.test:6379", Err: node.ErrTimeout}
+		quorum.Heard(c, 1, gone, time.Second)
+		quorum.Heard(c, 1, nil, 2*time.Second)
+		if got := conditions(c); got != "answering silent answering" {
+			t.Errorf("the nodes are %s", got)
+		}
+		quorum.Heard(c, 1, nil, 0)
+		if got := conditions(c); got != "answering answering answering" {
+			t.Errorf("the nodes are %s", got)
+		}
+	})
+}
+
 func TestNodeThatRefusesIsReportedOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.warmClient(quorum.Config{})

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/redquorum/redquorum/script"
 )
@@ -89,4 +90,12 @@ func UntracedAllocations(l *Lease) float64 {
 		c.asked(ctx, "acquire", "stock", begun, l, nil)
 		l.hold.renewed(begun, false, nil)
 	})
+}
+
+// Heard takes in what a request to node i came to, an answer if err is nil, so long ago.
+func Heard(c *Coordinator, i int, err error, ago time.Duration) {
+	n := c.nodes[i]
+	a := judge(n.name, script.Reply{Status: script.Granted}, err, 0)
+	a.at = c.clock.Now().Add(-ago)
+	c.heard(n, &a)
 }

@@ -59,7 +59,7 @@ func watch(t *testing.T, options ...otelquorum.Option) *watched {
 // open returns a coordinator, as another process would have.
 func (w *watched) open(tracer quorum.AcquireTracer) *quorum.Coordinator {
 	w.t.Helper()
-	c, err := quorum.Open(quorum.Config{TTL: 10 * time.Second, NodeTimeout: 500 * time.Millisecond, Tracer: tracer}, w.nodes.URLs()...)
+	c, err := quorum.Open(quorum.Config{TTL: 10 * time.Second, NodeTimeout: time.Second, Tracer: tracer}, w.nodes.URLs()...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,6 +77,15 @@ func (w *watched) acquire(c *quorum.Coordinator, name string) *quorum.Lease {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return l
+}
+
+// everywhere waits until a lock is held on all nodes, and not on a quorum of them only.
+func (w *watched) everywhere(l *quorum.Lease) *quorum.Lease {
+	w.t.Helper()
+	w.eventually("all nodes have granted it", func() bool {
+		return !slices.ContainsFunc(l.Votes(), func(v quorum.Vote) bool { return v.Outcome != quorum.Granted })
+	})
 	return l
 }
 
@@ -103,7 +112,7 @@ func (w *watched) lose(name string) {
 // wait lets the watched coordinator wait for a lock that the other one has.
 func (w *watched) wait(name string) *quorum.Lease {
 	w.t.Helper()
-	l := w.acquire(w.others, name)
+	l := w.everywhere(w.acquire(w.others, name))
 	got := make(chan *quorum.Lease, 1)
 	go func() {
 		l, err := w.locks.Acquire(w.t.Context(), name)
@@ -185,6 +194,18 @@ func (p points) names() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// of are the points of a metric, for a message.
+func (p points) of(name string) string {
+	var all []string
+	for point, value := range p {
+		if word, _, _ := strings.Cut(point, " "); word == name {
+			all = append(all, fmt.Sprintf("%s: %v", point, value))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n\t")
 }
 
 // sum adds up the points of a metric that have all these attributes.

@@ -1,6 +1,7 @@
 package otelquorum_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func (w *watched) want(p points, want map[string]float64) {
 	for point, n := range want {
 		words := strings.Fields(point)
 		if got := p.sum(words[0], words[1:]...); got != n {
-			w.t.Errorf("%s is %v, want %v; all points: %v", point, got, n, p)
+			w.t.Errorf("%s is %v, want %v:\n\t%s", point, got, n, p.of(words[0]))
 		}
 	}
 }
@@ -35,9 +36,7 @@ func TestLockThatIsTakenAndGivenBackIsMeasured(t *testing.T) {
 	for _, l := range []*quorum.Lease{nested, inner, l} {
 		w.release(l)
 	}
-	if _, err := w.others.TryAcquire(t.Context(), "taken"); err != nil {
-		t.Fatal(err)
-	}
+	w.everywhere(w.acquire(w.others, "taken"))
 	if _, err := w.locks.TryAcquire(t.Context(), "taken"); !errors.Is(err, quorum.ErrNotAcquired) {
 		t.Fatal(err)
 	}
@@ -89,21 +88,27 @@ func TestWaitIsMeasured(t *testing.T) {
 	w.release(l)
 	w.release(<-next) // the first asked for a token for the second
 	w.release(<-next)
-	_, err := w.locks.Acquire(t.Context(), "stock", quorum.WithWaitTime(time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = w.others.Acquire(t.Context(), "stock", quorum.WithWaitTime(10*time.Millisecond))
-	if !errors.Is(err, quorum.ErrNotAcquired) {
+	w.everywhere(w.acquire(w.others, "taken"))
+	ctx, cancel := context.WithCancel(t.Context())
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := w.locks.Acquire(ctx, "taken")
+		gaveUp <- err
+	}()
+	w.eventually("it waits", func() bool { return w.locks.Stats().Waiting == 1 })
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	w.want(w.metrics(), map[string]float64{
 		"redquorum.wait.duration outcome=acquired":        3,
-		"redquorum.wait.place":                            3,
+		"redquorum.wait.duration outcome=canceled":        1,
+		"redquorum.wait.place":                            4,
 		"redquorum.waiting":                               0,
 		"redquorum.acquire.duration way=handed-on":        1,
 		"redquorum.release.duration outcome=handed-on":    1,
-		"redquorum.acquire.duration outcome=acquired":     4,
+		"redquorum.acquire.duration outcome=acquired":     3,
+		"redquorum.acquire.duration outcome=canceled":     1,
 		"redquorum.acquire.duration outcome=not-acquired": 0,
 	})
 }
@@ -147,10 +152,10 @@ func TestNodesAreMeasured(t *testing.T) {
 		"redquorum.attempts outcome=no-quorum":                           1,
 	})
 	if p.sum("redquorum.votes", "node="+w.node(0), "outcome=unknown", "error.type=timeout") == 0 {
-		t.Errorf("no vote timed out: %v", p)
+		t.Errorf("no vote timed out:\n\t%s", p.of("redquorum.votes"))
 	}
 	if p.sum("redquorum.votes", "node="+w.node(1), "outcome=failed", "error.type=unreachable") == 0 {
-		t.Errorf("no node was unreachable: %v", p)
+		t.Errorf("no node was unreachable:\n\t%s", p.of("redquorum.votes"))
 	}
 	_ = w.nodes.Resume(0)
 	w.eventually("it answers again", func() bool {
@@ -165,7 +170,7 @@ func TestNodesAreMeasured(t *testing.T) {
 		return w.metrics().sum("redquorum.node.condition", "condition=quarantined", "node="+w.node(1)) == 1
 	})
 	if p := w.metrics(); p.sum("redquorum.votes", "node="+w.node(1), "outcome=failed", "error.type=quarantined") == 0 {
-		t.Errorf("no vote did not count for a quarantine: %v", p)
+		t.Errorf("no vote did not count for a quarantine:\n\t%s", p.of("redquorum.votes"))
 	}
 }
 
