@@ -116,7 +116,7 @@ func TestWaitIsMeasured(t *testing.T) {
 func TestLossIsMeasured(t *testing.T) {
 	w := watch(t)
 	w.lose("stock")
-	l, err := w.locks.TryAcquire(t.Context(), "short", quorum.WithLeaseTime(50*time.Millisecond))
+	l, err := w.locks.TryAcquire(t.Context(), "short", quorum.WithLeaseTime(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func ExampleCoordinator_Stats() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer lease.Release(context.Background())
+	defer func() { _ = lease.Release(context.Background()) }()
 
 	stats := locks.Stats()
 	answering := 0
