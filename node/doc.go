@@ -1,5 +1,7 @@
-// Package node talks to one Redis master: a go-redis client hardened for locks, the scripts of package script run
-// within a budget, and the release messages of its channels.
+// Package node talks to one Redis master: connections made by go-redis and hardened for locks, the scripts of package
+// script run within a budget, and the release messages of its channels.
+//
+// Scripts of all goroutines go over one connection (stream.go), release messages come over another (hear.go).
 //
 // # What is guaranteed
 //
@@ -9,8 +11,8 @@
 //     effect.
 //   - A request carries its last moment on the server's own clock; what the network delivers later does nothing. The
 //     offset between the clocks is learnt at every connect and refined by every reply.
-//   - Nothing is ever sent twice behind the caller's back: go-redis' retries are off, and a connection on which a
-//     request was given up is reset (SO_LINGER 0), so that the kernel does not deliver it after all.
+//   - Nothing is ever sent twice behind the caller's back: go-redis' retries are off, and a connection on which nobody
+//     waits any longer for what was sent is reset (SO_LINGER 0), so that the kernel does not deliver it after all.
 //   - A password never appears in an error or a log.
 //
 // # What is not

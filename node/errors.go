@@ -75,15 +75,13 @@ func Permanent(err error) bool {
 	return false
 }
 
-// wrap tells what an error of go-redis means for the request: see Error.
-func (n *Node) wrap(err error, c *call) error {
-	e := &Error{Node: n.name, Sent: c.written.Load(), Last: c.last.Load(), Err: err}
+// wrap tells what an error means for a request that got so far: see Error.
+func (n *Node) wrap(err error, w way) error {
+	e := &Error{Node: n.name, Sent: w.sent, Err: err}
 	var answer redis.Error
 	var timeout net.Error
 	var handshake *Error
 	switch {
-	case errors.Is(err, errFull), errors.Is(err, errLate):
-		e.Sent = false
 	case errors.As(err, &handshake): // the check of a new connection
 		e.Refused, e.Err = handshake.Refused, handshake.Err
 	case errors.Is(err, redis.ErrClosed):
@@ -93,9 +91,9 @@ func (n *Node) wrap(err error, c *call) error {
 	case errors.As(err, &answer):
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true
-		e.Sent = c.written.Load() && cutOff(answer)
-		if c.req != nil { // a script
-			if line := culprit(answer, c.req.Script().Source); line != "" {
+		e.Sent = w.sent && cutOff(answer)
+		if w.script != nil {
+			if line := culprit(answer, w.script.Source); line != "" {
 				e.Err = fmt.Errorf("%w: %s", err, line)
 			}
 		}
@@ -103,6 +101,9 @@ func (n *Node) wrap(err error, c *call) error {
 		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),
 		errors.As(err, &timeout) && timeout.Timeout():
 		e.Err = ErrTimeout
+	}
+	if w.sent {
+		e.Last = w.last
 	}
 	return e
 }

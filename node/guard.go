@@ -58,7 +58,20 @@ func (n *Node) Guard(g Guard) {
 
 // Check looks at the node's record.
 func (n *Node) Check(ctx context.Context) (script.Record, error) {
-	return n.check(ctx, n.client)
+	if n.closed.Load() {
+		return script.Record{}, &Error{Node: n.name, Err: ErrClosed}
+	}
+	return n.check(ctx, n.client, func(req script.Check) (script.Record, error) {
+		c, o := n.ask(ctx, req, clock.Instant{})
+		switch {
+		case o.err != nil:
+			return script.Record{}, o.err
+		case o.record == nil:
+			return script.Record{}, n.wrap(errOdd, c.way())
+		}
+		n.offset.learn(o.record.Now, c.sent, n.clock.Now())
+		return *o.record, nil
+	})
 }
 
 // Settle decides what an incarnation is worth that began without a record. until is the last moment at which the
@@ -68,18 +81,13 @@ func (n *Node) Settle(ctx context.Context, found script.Record, quarantine time.
 		Incarnation: found.Incarnation, Run: found.Run, Quarantine: quarantine, TTL: n.guard.TTL(), Nodes: n.guard.Nodes,
 		Durable: durable(ctx, n.client),
 	}
-	call := n.newCall(ctx, req, until)
-	if err := n.send(ctx, n.client, call); err != nil {
-		return n.wrap(err, call)
+	switch _, o := n.ask(ctx, req, until); {
+	case o.err != nil:
+		return o.err
+	case o.reply.Status != script.Settled:
+		return &Error{Node: n.name, Err: fmt.Errorf("not settled: %s", o.reply.Status)}
 	}
-	reply, err := script.ParseReply(call.Val())
-	switch {
-	case err != nil:
-		return n.wrap(errors.Join(errOdd, err), call)
-	case reply.Status != script.Settled:
-		return &Error{Node: n.name, Err: fmt.Errorf("not settled: %s", reply.Status)}
-	}
-	_, err = n.Check(ctx)
+	_, err := n.Check(ctx)
 	return err
 }
 
@@ -96,14 +104,32 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// check looks at the record, over a connection or any.
-func (n *Node) check(ctx context.Context, on processor) (script.Record, error) {
+// checkNew looks at the record over a connection that was just made.
+func (n *Node) checkNew(ctx context.Context, conn *redis.Conn) error {
+	_, err := n.check(ctx, conn, func(req script.Check) (script.Record, error) {
+		q := n.first(ctx, conn, req)
+		if err := q.Err(); err != nil {
+			return script.Record{}, n.wrap(err, q.way())
+		}
+		received := n.clock.Now()
+		record, err := script.ParseRecord(q.Val())
+		if err != nil {
+			return script.Record{}, n.wrap(errors.Join(errOdd, err), q.way())
+		}
+		n.offset.learn(record.Now, q.sent, received)
+		return record, nil
+	})
+	return err
+}
+
+// check takes in what a look at the record finds.
+func (n *Node) check(ctx context.Context, on processor, look func(script.Check) (script.Record, error)) (script.Record, error) {
 	n.guard.doubt.Store(false) // before looking: what gives doubt meanwhile counts
 	req := script.Check{Fresh: fmt.Sprintf("%s/%d", n.guard.Client(), n.guard.begun.Add(1)), TTL: n.guard.TTL(), Nodes: n.guard.Nodes}
-	record, err := n.ask(ctx, on, req)
+	record, err := look(req)
 	if err == nil && record.Standing == script.StandingAsk {
 		req.Durable = durable(ctx, on)
-		record, err = n.ask(ctx, on, req)
+		record, err = look(req)
 	}
 	if err == nil {
 		switch record.Standing {
@@ -130,31 +156,6 @@ func unsent(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Sent {
 		return &Error{Node: e.Node, Refused: e.Refused, Err: e.Err}
-	}
-	return err
-}
-
-// ask sends one check.
-func (n *Node) ask(ctx context.Context, on processor, req script.Check) (script.Record, error) {
-	call := n.newCall(ctx, req, clock.Instant{})
-	if err := n.send(ctx, on, call); err != nil {
-		return script.Record{}, n.wrap(err, call)
-	}
-	received := n.clock.Now()
-	record, err := script.ParseRecord(call.Val())
-	if err != nil {
-		return script.Record{}, n.wrap(errors.Join(errOdd, err), call)
-	}
-	n.offset.learn(record.Now, call.sent, received)
-	return record, nil
-}
-
-// send sends a request of the guard's own, which finds out for itself what server it got to.
-func (n *Node) send(ctx context.Context, on processor, call *call) error {
-	err := on.Process(ctx, call)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		call.withSource(ctx)
-		err = on.Process(ctx, call)
 	}
 	return err
 }

@@ -2,30 +2,35 @@ package node
 
 import (
 	"context"
-	"slices"
+
+	"github.com/redquorum/redquorum/script"
 )
 
-// Look returns who has a lock on this node, "" if nobody has, and how many clients listen to a channel. It decides nothing
-// and changes nothing, so it needs no script and no last moment, and a node answers that may have forgotten. A key of
-// another type is an error. HGETALL is what the scripts use, too; where PUBSUB is not permitted, nobody listens.
-func (n *Node) Look(ctx context.Context, name, channel string) (holder string, listeners int, err error) {
-	if n.closed.Load() {
-		return "", 0, &Error{Node: n.name, Err: ErrClosed}
+// Look returns who has a lock on this node, "" if nobody has, and how many clients listen for its release. It decides
+// nothing and changes nothing, so it needs no script and no last moment, and a node answers that may have forgotten. A key
+// of another type is an error. HGETALL is what the scripts use, too; where PUBSUB is not permitted, nobody listens.
+func (n *Node) Look(ctx context.Context, name string) (holder string, listeners int, err error) {
+	// Both leave together.
+	held, heard := n.plain(ctx, "HGETALL", script.LockKey(name)), n.plain(ctx, "PUBSUB", "NUMSUB", script.Channel(name))
+	n.stream.put(held, heard)
+	first, second := n.await(ctx, held), n.await(ctx, heard)
+	if first.err != nil {
+		return "", 0, first.err
 	}
-	conn := n.client.Conn() // see together
-	defer func() { _ = conn.Close() }()
-	pipe := conn.Pipeline()
-	held, heard := pipe.HGetAll(ctx, name), pipe.PubSubNumSub(ctx, channel)
-	_, _ = pipe.Exec(ctx) // each has its own error
-	if err := held.Err(); err != nil {
-		return "", 0, n.wrap(err, &call{}) // nothing that could take effect was sent
+	for i := 0; i < len(first.values); i += 2 { // fields and values
+		if field := first.values[i].text; holder == "" || field < holder {
+			holder = field
+		}
 	}
-	var holders []string
-	for h := range held.Val() {
-		holders = append(holders, h)
+	if len(second.values) == 2 { // the channel, and how many
+		listeners = int(second.values[1].n)
 	}
-	if len(holders) > 0 {
-		holder = slices.Min(holders)
-	}
-	return holder, int(heard.Val()[channel]), nil
+	return holder, listeners, nil
+}
+
+// plain is a command that is no script, and takes nothing from the node.
+func (n *Node) plain(ctx context.Context, words ...string) *Call {
+	c := &Call{words: words, told: make(chan outcome, 1)}
+	c.Deadline, _ = ctx.Deadline()
+	return c
 }

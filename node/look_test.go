@@ -17,7 +17,7 @@ func look(t *testing.T, n *node.Node, name string) (string, int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	return n.Look(ctx, name, script.Channel(name))
+	return n.Look(ctx, name)
 }
 
 func wantSeen(t *testing.T, n *node.Node, name, holder string, listeners int) {
@@ -89,7 +89,7 @@ func TestLookWithoutPermission(t *testing.T) {
 // A look at a node that hangs ends with its budget, and one at a node that is closed at once.
 func TestLookIsBounded(t *testing.T) {
 	f := serve(t, func(c []string) string {
-		if c[0] == "hgetall" || c[0] == "pubsub" {
+		if c[0] == "HGETALL" || c[0] == "PUBSUB" {
 			return hang
 		}
 		return ""
@@ -97,7 +97,7 @@ func TestLookIsBounded(t *testing.T) {
 	n := open(t, f.url())
 	ctx, cancel := context.WithTimeout(t.Context(), budget)
 	defer cancel()
-	_, _, err := n.Look(ctx, "a", script.Channel("a"))
+	_, _, err := n.Look(ctx, "a")
 	wantError(t, err, verdict{timeout: true})
 	if err := n.Close(); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ type Node struct {
 	clock  clock.Clock
 	offset offset
 	guard  guard
-	queue  queue
+	stream stream
+	dial   dialFunc
 
 	listening listeners
 
@@ -50,7 +51,7 @@ func New(opts *redis.Options, options ...Option) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{clock: clock.System(), name: name(opts), addr: address(opts)}
-	n.queue = queue{node: n, most: defaultConnections}
+	n.stream.node, n.stream.most = n, defaultBatches
 	for _, option := range options {
 		option(n)
 	}
@@ -72,8 +73,7 @@ func (n *Node) Address() string { return n.addr }
 // Clock is the clock on which the Node measures time.
 func (n *Node) Clock() clock.Clock { return n.clock }
 
-// onConnect learns the node's clock, and checks that it is the node it was, before the first script runs on a connection:
-// a connection that had to be made anew may mean a server that was restarted, or whose clock was set.
+// onConnect greets the node on every connection that go-redis makes.
 func (n *Node) onConnect(users func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, conn *redis.Conn) error {
 		if users != nil {
@@ -81,18 +81,23 @@ func (n *Node) onConnect(users func(context.Context, *redis.Conn) error) func(co
 				return err
 			}
 		}
-		if n.guard.on {
-			_, err := n.check(ctx, conn) // learns the clock, too
-			return err
-		}
-		sent := n.clock.Now()
-		now, err := conn.Time(ctx).Result()
-		if err != nil {
-			return err
-		}
-		n.offset.learn(now.UnixMicro(), sent, n.clock.Now())
-		return nil
+		return n.greet(ctx, conn)
 	}
+}
+
+// greet learns the node's clock, and checks that it is the node it was, before the first script runs on a connection: a
+// connection that had to be made anew may mean a server that was restarted, or whose clock was set.
+func (n *Node) greet(ctx context.Context, conn *redis.Conn) error {
+	if n.guard.on {
+		return n.checkNew(ctx, conn) // learns the clock, too
+	}
+	sent := n.clock.Now()
+	now, err := conn.Time(ctx).Result()
+	if err != nil {
+		return err
+	}
+	n.offset.learn(now.UnixMicro(), sent, n.clock.Now())
+	return nil
 }
 
 // Close ends the node's connections and subscriptions and joins their goroutines. Calls under way fail. It is
@@ -101,6 +106,7 @@ func (n *Node) Close() error {
 	var err error
 	n.closing.Do(func() {
 		n.closed.Store(true)
+		n.stream.close()
 		n.listening.close()
 		err = n.client.Close()
 	})

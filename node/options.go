@@ -22,10 +22,14 @@ type Option func(*Node)
 // WithClock makes the Node measure time on clk. The default is [clock.System].
 func WithClock(clk clock.Clock) Option { return func(n *Node) { n.clock = clk } }
 
-// WithConnections sets how many connections carry requests at once, besides those of checks and subscriptions; the default
-// is 2. Requests beyond that share the next round trip. More of them help where the server is far away, or answers slowly.
-// n below 1 counts as 1.
-func WithConnections(n int) Option { return func(node *Node) { node.queue.most = max(1, n) } }
+// WithBatches sets how many batches of requests may be under way at once, over the one connection that carries them; the
+// default is 2. Requests beyond that share the next one. More of them help where the server is far away, or answers
+// slowly. n below 1 counts as 1.
+func WithBatches(n int) Option { return func(node *Node) { node.stream.most = max(1, n) } }
+
+// WithSlack makes calls end up to d after their deadline. It is for simulations, in which the timeouts of several nodes shall
+// not be one moment; the default is 0.
+func WithSlack(d time.Duration) Option { return func(node *Node) { node.stream.slack = max(0, d) } }
 
 // parseURL reads a node's address. go-redis' and net/url's own errors repeat the address, password included, so none
 // of their words get out.
@@ -135,6 +139,7 @@ func (n *Node) harden(opts *redis.Options) *redis.Options {
 	o.MaxActiveConns = 0 // would refuse requests at once; the pool's size bounds the connections, and requests wait for one
 
 	dial, plain := dialer(*opts, o.Network)
+	n.dial = dial
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if plain {
 			return lateSocket{newLateConn(dial)}, nil

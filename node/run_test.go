@@ -71,10 +71,10 @@ func TestRunEndsAtItsDeadline(t *testing.T) {
 		endsInTime(t, n, sent)
 		endsInTime(t, n, unsent) // on a new connection now
 	})
-	t.Run("all connections are busy", func(t *testing.T) {
+	t.Run("the connection is busy", func(t *testing.T) {
 		t.Parallel()
 		f := serve(t, on("EVALSHA", hang))
-		n := with(t, &redis.Options{Addr: f.Addr().String(), PoolSize: 1, PoolTimeout: time.Millisecond})
+		n := open(t, f.url(), node.WithBatches(1))
 		var group sync.WaitGroup
 		defer group.Wait()
 		group.Go(func() { _, _ = ask(n, lock("busy"), 2*budget+time.Second) })

@@ -29,10 +29,10 @@ type verdict struct {
 // The hold can be handed on in this process as often as more says.
 func (c *Coordinator) attempt(ctx context.Context, name string, t terms, more int) (*Lease, *verdict) {
 	c.guard.uses(t.ttl)
-	a := &attempt{c: c, ctx: ctx, terms: t, more: int64(more), claim: c.newClaim(name), ballot: newBallot(c.nodes)}
+	a := &attempt{c: c, ctx: ctx, terms: t, more: int64(more), claim: c.newClaim(name), ballot: c.newBallot()}
 	a.start = c.clock.Now() // before the first send: validity counts from here
 	a.proposal = c.clock.Wall().UnixMicro()
-	a.claim.putAll(a.ballot, a.request())
+	a.claim.put(a.request())
 	v := a.poll()
 	if v == nil {
 		v = a.fence()
@@ -68,13 +68,13 @@ type attempt struct {
 const maxClamp = time.Second
 
 // request is what every node is asked.
-func (a *attempt) request() errand {
-	return errand{
-		req: script.Acquire{
+func (a *attempt) request() *errand {
+	return &errand{
+		req: script.Prepare(script.Acquire{
 			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
 			Proposal: a.proposal, Clamp: min(a.terms.ttl/4, maxClamp), More: a.more,
-		},
-		until: a.end(), begun: a.start, ttl: a.terms.ttl,
+		}),
+		until: a.end(), begun: a.start, ttl: a.terms.ttl, to: a.ballot,
 	}
 }
 

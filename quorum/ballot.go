@@ -10,25 +10,25 @@ import (
 // It outlives the decision: stragglers are never cancelled, and what they say still matters (to a rollback, to the
 // healing of a lease).
 type ballot struct {
-	// changed receives after every answer; it has room for one.
+	need int
+	// changed receives after every answer that may decide something; it has room for one.
 	changed chan struct{}
 
 	mu       sync.Mutex
 	answers  []answer
-	in       []bool
 	waiting  int
 	slowest  time.Duration // of all answers, those that were taken back included
 	complete func()        // called once when the last answer is in; nil if nobody asked
 }
 
-func newBallot(nodes []*voter) *ballot {
+func (c *Coordinator) newBallot() *ballot {
 	b := &ballot{
+		need:    c.need,
 		changed: make(chan struct{}, 1),
-		answers: make([]answer, len(nodes)),
-		in:      make([]bool, len(nodes)),
-		waiting: len(nodes),
+		answers: make([]answer, len(c.nodes)),
+		waiting: len(c.nodes),
 	}
-	for i, n := range nodes {
+	for i, n := range c.nodes {
 		b.answers[i].vote.Node = n.name
 	}
 	return b
@@ -37,21 +37,25 @@ func newBallot(nodes []*voter) *ballot {
 // put takes in the answer of node i.
 func (b *ballot) put(i int, a answer) {
 	b.mu.Lock()
-	if !b.in[i] {
-		b.in[i] = true
+	if !b.answers[i].in {
 		b.waiting--
 	}
+	a.in = true
 	b.answers[i] = a
 	b.slowest = max(b.slowest, a.vote.Elapsed)
 	var complete func()
 	if b.waiting == 0 {
 		complete, b.complete = b.complete, nil
 	}
+	t := b.tally()
 	b.mu.Unlock()
 
-	select {
-	case b.changed <- struct{}{}:
-	default: // whoever waits will look at everything anyway
+	// Where all goes well, whoever waits is not woken before there is a quorum.
+	if t.granted >= b.need || t.others() > 0 || t.waiting == 0 {
+		select {
+		case b.changed <- struct{}{}:
+		default: // whoever waits will look at everything anyway
+		}
 	}
 	if complete != nil {
 		complete()
@@ -62,8 +66,7 @@ func (b *ballot) put(i int, a answer) {
 func (b *ballot) reopen(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.in[i] {
-		b.in[i] = false
+	if b.answers[i].in {
 		b.waiting++
 		b.answers[i] = answer{vote: Vote{Node: b.answers[i].vote.Node}}
 	}
@@ -100,8 +103,8 @@ func (b *ballot) missing() []int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var nodes []int
-	for i, in := range b.in {
-		if !in {
+	for i, a := range b.answers {
+		if !a.in {
 			nodes = append(nodes, i)
 		}
 	}
@@ -123,9 +126,15 @@ func (b *ballot) votes() []Vote {
 func (b *ballot) count() tally {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.tally()
+}
+
+// tally is count with b.mu held.
+func (b *ballot) tally() tally {
 	t := tally{waiting: b.waiting}
-	for i, a := range b.answers {
-		if !b.in[i] {
+	for i := range b.answers {
+		a := &b.answers[i]
+		if !a.in {
 			continue
 		}
 		switch a.vote.Outcome {
@@ -144,6 +153,9 @@ func (b *ballot) count() tally {
 
 // tally counts votes.
 type tally struct{ granted, held, failed, unknown, waiting int }
+
+// others counts the answers that are no grants.
+func (t tally) others() int { return t.held + t.failed + t.unknown }
 
 // possible tells whether a quorum can still be granted.
 func (t tally) possible(need int) bool { return t.granted+t.waiting >= need }

@@ -10,46 +10,52 @@ type claim struct {
 	c      *Coordinator
 	name   string
 	holder string
-	lanes  []*lane
+	lanes  []lane
 }
 
 func (c *Coordinator) newClaim(name string) *claim {
-	cl := &claim{c: c, name: name, holder: c.newHolder(), lanes: make([]*lane, len(c.nodes))}
+	cl := &claim{c: c, name: name, holder: c.newHolder(), lanes: make([]lane, len(c.nodes))}
 	for i, n := range c.nodes {
-		cl.lanes[i] = &lane{c: c, node: n}
+		l := &cl.lanes[i]
+		l.c, l.node, l.i = c, n, i
 	}
 	return cl
 }
 
-// putAll sends the same request to all nodes and gathers the answers.
-func (cl *claim) putAll(b *ballot, e errand) { cl.send(e, b.put) }
-
-// send sends the same request to all nodes. All leave at once, and none waits for another.
-func (cl *claim) send(e errand, done func(i int, a answer)) {
-	e.prepared = script.Prepare(e.req)
-	all := make([]errand, len(cl.lanes))
-	for i, l := range cl.lanes {
-		all[i] = e
-		all[i].done = func(a answer) { done(i, a) }
-		l.put(&all[i])
+// put sends the same request to all nodes. All leave at once, and none waits for another.
+func (cl *claim) put(e *errand) {
+	tries := make([]try, len(cl.lanes))
+	for i := range cl.lanes {
+		t := &tries[i]
+		t.lane, t.errand = &cl.lanes[i], e
+		t.lane.put(t)
 	}
 }
 
-// withdraw takes a failed attempt back on every node that granted it or may yet. It does not wait.
-func (cl *claim) withdraw(t terms) {
-	cl.leave(t, script.RolledBack, 0, func(int, answer) {})
+// putOne sends a request to one node.
+func (cl *claim) putOne(i int, e *errand) {
+	l := &cl.lanes[i]
+	l.put(&try{lane: l, errand: e})
 }
 
+// withdraw takes a failed attempt back on every node that granted it or may yet. It does not wait.
+func (cl *claim) withdraw(t terms) { cl.leave(t, script.RolledBack, 0, nobody{}) }
+
 // leave says farewell on all nodes.
-func (cl *claim) leave(t terms, payload string, token int64, done func(int, answer)) {
+func (cl *claim) leave(t terms, payload string, token int64, to receiver) {
 	req := script.Release{Name: cl.name, Holder: cl.holder, Payload: payload, Token: token, TTL: t.ttl}
-	cl.send(errand{req: req, begun: cl.c.clock.Now(), farewell: true, ttl: t.ttl}, done)
+	cl.put(&errand{req: script.Prepare(req), begun: cl.c.clock.Now(), farewell: true, ttl: t.ttl, to: to})
 }
+
+// nobody wants to know.
+type nobody struct{}
+
+func (nobody) put(int, answer) {}
 
 // whole tells whether every node has the holder and at least this token, by its last answer.
 func (cl *claim) whole(token int64) bool {
-	for _, l := range cl.lanes {
-		if !l.has(token) {
+	for i := range cl.lanes {
+		if !cl.lanes[i].has(token) {
 			return false
 		}
 	}

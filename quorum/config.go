@@ -53,7 +53,8 @@ type Config struct {
 	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration: once, and once more when
 	// it is over; what goes on failing is at the debug level. Its attributes are name (the lock's), holder and token (of a
 	// lease), node, error, why, left (how long a lease or key has yet) and for (how long a node's votes do not count yet), and
-	// in some messages figures of their own. Default nil: silent.
+	// in some messages figures of their own. Default nil: silent. Its handler is called where the nodes' answers are read:
+	// while it blocks, so do they.
 	Logger *slog.Logger
 
 	// Tracer is told what the coordinator does: at least every call that asks for a lock, and whatever else it implements of

@@ -36,7 +36,9 @@ type Coordinator struct {
 	guard        guard
 
 	watchdog   *renew.Watchdog
-	background crew // lanes: requests under way and what they leave to do
+	renewals   renewals
+	errands    sync.WaitGroup // lanes with a request under way, or one to repeat
+	background crew           // what waits for something
 	lines      lines
 
 	closing  chan struct{} // closed when Close begins: nobody waits any longer
@@ -208,6 +210,7 @@ func (c *Coordinator) Close() error {
 	c.calls.Wait()
 	c.lines.close()
 	c.watchdog.Close()
+	c.errands.Wait()
 	c.background.wait()
 	if stop.Stop() {
 		close(c.stopping)

@@ -143,3 +143,29 @@ func ExampleMutex() {
 	fmt.Println(account.balance)
 	// Output: 3
 }
+
+// One of all processes leads at a time. Where it loses the lock its context ends, and it stands again.
+func ExampleCoordinator_Campaign() {
+	locks, done := open()
+	defer done()
+
+	err := locks.Campaign(context.Background(), "scheduler", func(ctx context.Context, term *quorum.Lease) error {
+		fmt.Println("leading with a token:", term.Token() > 0)
+		for job := range 3 {
+			select {
+			case <-time.After(time.Millisecond): // until the next job is due
+				fmt.Println("job", job)
+			case <-ctx.Done():
+				return context.Cause(ctx) // lost: Campaign stands again
+			}
+		}
+		return nil // resigns, and ends the campaign
+	})
+	fmt.Println(err)
+	// Output:
+	// leading with a token: true
+	// job 0
+	// job 1
+	// job 2
+	// <nil>
+}

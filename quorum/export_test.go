@@ -88,7 +88,7 @@ func UntracedAllocations(l *Lease) float64 {
 		w.waited(l, nil)
 		c.voted(c.nodes[0], req, &a)
 		c.asked(ctx, "acquire", "stock", begun, l, nil)
-		l.hold.renewed(begun, false, nil)
+		l.hold.traceRenewal(begun, false, nil)
 	})
 }
 

@@ -7,43 +7,54 @@ import (
 )
 
 // longestPause is the longest time between two tries to take something back from a node: how soon after it wakes a
-// hung node is clean.
-const longestPause = 500 * time.Millisecond
+// hung node is clean. shortestPause is the first one.
+const (
+	longestPause  = 500 * time.Millisecond
+	shortestPause = 10 * time.Millisecond
+)
 
-// bid ends a lane: the holder shall not be on this node any more. It is the release of a lease and the rollback of a failed
-// attempt, and belongs to no caller's context.
-//
-// It sends the farewell until the node has answered that the holder is gone after the last moment of every request
-// that might still be on its way, or until the TTL has passed, and the key with it.
+// part begins the farewell of a lane: the holder shall not be on this node any more. It is the release of a lease and the
+// rollback of a failed attempt, and belongs to no caller's context. It returns false if there is nothing to say.
+func (l *lane) part(t *try) bool {
+	req := t.errand.req.Request.(script.Release)
+	present, fence := l.state()
+	if !present && fence >= req.Token {
+		// Nothing of ours can be there, and the node knows the token.
+		t.errand.to.put(l.i, judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
+		l.c.errands.Done()
+		return false
+	}
+	t.giveUp = l.c.clock.Now().Add(l.c.cfg.NodeTimeout).Add(req.TTL)
+	t.pause = shortestPause
+	return true
+}
+
+// bid takes in the answer to a farewell, which is repeated until the node has answered that the holder is gone after the
+// last moment of every request that might still be on its way, or until the TTL has passed, and the key with it. An answer
+// that came before that of a request under way tells nobody anything.
 //
 // "Gone" alone is not enough: a server that was stopped with our request in its socket runs a release that came on
 // another connection first, and the request after it. Nor is "gone" twice.
-func (l *lane) bid(e *errand) {
-	req := e.req.(script.Release)
-	present, fence := l.state()
-	if !present && fence >= req.Token {
-		// Nothing of ours can be there, and the node knows the token: there is nothing to say.
-		e.done(judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
+func (l *lane) bid(t *try, a answer) {
+	l.learn(t.errand, a)
+	if !t.told && l.alone() {
+		t.told = true
+		l.c.voted(l.node, t.errand.req.Request, &a)
+		t.errand.to.put(l.i, a)
+	} else {
+		l.c.heard(l.node, &a)
+	}
+	if present, _ := l.state(); !present || !l.c.clock.Now().Before(t.giveUp) {
+		l.c.errands.Done()
 		return
 	}
-	giveUp := l.c.clock.Now().Add(l.c.cfg.NodeTimeout).Add(req.TTL)
-	pause := min(10*time.Millisecond, longestPause)
-	for first := true; ; first = false {
-		a := l.send(e)
-		l.learn(e, a)
-		if first {
-			l.c.voted(l.node, e.req, &a)
-			e.done(a)
+	l.c.background.do(func() {
+		if l.c.rest(t.pause) {
+			again := t.again()
+			again.pause = min(2*t.pause, longestPause)
+			l.send(again)
 		} else {
-			l.c.heard(l.node, &a)
+			l.c.errands.Done()
 		}
-		present, _ = l.state()
-		if !present || !l.c.clock.Now().Before(giveUp) {
-			return
-		}
-		if !l.c.rest(pause) {
-			return
-		}
-		pause = min(2*pause, longestPause)
-	}
+	})
 }

@@ -54,11 +54,12 @@ func (cl *cluster) distant() {
 
 func TestRestartedEmptyNodeDoesNotMakeASecondQuorum(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		l, _ := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(ttl))
+		l, cable := bareMajority(t, cl, quorum.Config{}, quorum.WithLeaseTime(ttl))
 		before := cl.client(quorum.Config{})
 		if err := before.Ping(t.Context()); err != nil { // with connections that the restart breaks
 			t.Fatal(err)
 		}
+		cable.Cut(cl.nodes[1]) // or its holder gives it the lease back
 		cl.nodes[1].Restart()
 		_, err := before.TryAcquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrNotAcquired)

@@ -98,7 +98,7 @@ func (ln *line) next(h *hold) *waiter {
 		return nil
 	}
 	w := ln.waiters[0]
-	if w.stepped || !w.terms.alike(h.terms) {
+	if w.stepped || w.handed == nil || !w.terms.alike(h.terms) {
 		return nil
 	}
 	return w

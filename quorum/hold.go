@@ -23,7 +23,7 @@ type hold struct {
 	over chan struct{}
 	// The farewell is said once, by whoever ends the lease or by Close.
 	departure sync.Once
-	departed  *ballot
+	departed  *ballot // made when the lease ends
 	// gone is closed when a quorum of nodes has confirmed that, or all have answered.
 	gone     chan struct{}
 	confirms sync.Once
@@ -43,27 +43,28 @@ type hold struct {
 	leaving bool // the last handle is being given back
 	misses  int  // rounds in a row that did not reach every node
 
-	failing int // renewals by the watchdog that failed in a row; guarded by turn
+	// Of the watchdog's renewals, guarded by turn: when the last one began, and how many failed in a row.
+	renewing clock.Instant
+	failing  int
 }
 
 // newHold makes a won attempt a hold under watch, and returns its first handle. It fails once the coordinator is
 // closed.
 func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 	h := &hold{
-		claim:    a.claim,
-		terms:    a.terms,
-		fence:    a.highest,
-		cadence:  renew.Cadence{TTL: a.terms.ttl, NodeTimeout: c.cfg.NodeTimeout},
-		turn:     make(chan struct{}, 1),
-		over:     make(chan struct{}),
-		departed: newBallot(c.nodes),
-		gone:     make(chan struct{}),
-		handles:  make(map[*Lease]struct{}),
-		token:    a.highest - a.more,
-		passed:   make(chan struct{}),
-		began:    a.start,
-		start:    a.start,
-		end:      a.end(),
+		claim:   a.claim,
+		terms:   a.terms,
+		fence:   a.highest,
+		cadence: renew.Cadence{TTL: a.terms.ttl, NodeTimeout: c.cfg.NodeTimeout},
+		turn:    make(chan struct{}, 1),
+		over:    make(chan struct{}),
+		gone:    make(chan struct{}),
+		handles: make(map[*Lease]struct{}),
+		token:   a.highest - a.more,
+		passed:  make(chan struct{}),
+		began:   a.start,
+		start:   a.start,
+		end:     a.end(),
 	}
 	if h.watched && c.cfg.MaxHold > 0 {
 		h.limit = a.start.Add(c.cfg.MaxHold)
@@ -197,6 +198,7 @@ func (h *hold) conclude(cause error, why Loss) bool {
 		return false
 	}
 	h.err, h.loss = cause, why
+	h.departed = h.c.newBallot()
 	close(h.over)
 	if h.watch != nil {
 		h.watch.Stop()
@@ -214,20 +216,24 @@ func (h *hold) conclude(cause error, why Loss) bool {
 
 // depart says farewell on every node, once.
 func (h *hold) depart() {
-	h.departure.Do(func() {
-		h.leave(h.terms, script.Free, h.fence, func(i int, a answer) {
-			if a.reply.Status == script.Released {
-				h.c.lines.released(h.c, h.name, i, a.reply.Count)
-			}
-			h.departed.put(i, a)
-			if t := h.departed.count(); t.granted+t.held >= h.c.need || t.waiting == 0 {
-				h.confirms.Do(func() {
-					close(h.gone)
-					h.c.lines.given(h.name)
-				})
-			}
+	h.departure.Do(func() { h.leave(h.terms, script.Free, h.fence, (*departing)(h)) })
+}
+
+// departing is a hold that takes the answers to its farewell.
+type departing hold
+
+func (d *departing) put(i int, a answer) {
+	h := (*hold)(d)
+	if a.reply.Status == script.Released {
+		h.c.lines.released(h.c, h.name, i, a.reply.Count)
+	}
+	h.departed.put(i, a)
+	if t := h.departed.count(); t.granted+t.held >= h.c.need || t.waiting == 0 {
+		h.confirms.Do(func() {
+			close(h.gone)
+			h.c.lines.given(h.name)
 		})
-	})
+	}
 }
 
 // remaining is what may still be believed.
@@ -254,8 +260,8 @@ func (h *hold) isGone() bool {
 func (h *hold) votes() []Vote {
 	now := h.c.clock.Now()
 	votes := make([]Vote, len(h.lanes))
-	for i, l := range h.lanes {
-		votes[i] = l.heldBy(h.holder, now)
+	for i := range h.lanes {
+		votes[i] = h.lanes[i].heldBy(h.holder, now)
 	}
 	return votes
 }

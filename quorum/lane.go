@@ -1,10 +1,8 @@
 package quorum
 
 import (
-	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
@@ -16,14 +14,19 @@ import (
 // Two requests of a holder that overtake each other on their way would leave the older state behind. And since a
 // request tells a state and not a change, one that waits is simply replaced by a newer one; a node that hangs makes
 // no queue.
+//
+// The farewell does not wait: it leaves right behind the request that is under way, over the same connection, and a node that
+// is late has it all the sooner. Where it got there first after all, since that request was sent once more or over a
+// connection that broke, it is said again (farewell.go).
 type lane struct {
 	c    *Coordinator
 	node *voter
+	i    int // which node it is
 
 	mu   sync.Mutex
-	busy bool
-	next *errand
-	over bool // the release was put: nothing comes after it
+	busy bool // a request is under way, besides the farewell
+	next *try
+	over bool // the farewell was put: nothing comes after it
 
 	// present: the holder may have the lock on this node. horizon: the last moment, on the node's clock, of a request
 	// that was sent and not answered; until then it may still make the holder present.
@@ -43,97 +46,48 @@ type lane struct {
 	confirmed bool
 }
 
-// An errand is one request to one node.
-type errand struct {
-	req script.Request
-	// prepared is req, put together for all nodes; nil where it goes to one.
-	prepared *script.Prepared
-	// until is when the request must have taken effect, besides within the node timeout; zero means no more than that.
-	until clock.Instant
-	// begun is when the operation started, for Vote.Elapsed.
-	begun clock.Instant
-	// done takes the answer. It is called exactly once.
-	done func(answer)
-	// farewell: the last errand of the lane, repeated until the node confirms that nothing is left.
-	farewell bool
-	ttl      time.Duration
-}
-
 // errSuperseded is a request that gave way to a newer one before it was sent.
 var errSuperseded = errors.New("superseded by a newer request")
 
 // put sends an errand as soon as the one under way is back or given up, in place of any that waits.
-func (l *lane) put(e *errand) {
+func (l *lane) put(t *try) {
 	l.mu.Lock()
-	var dropped *errand
+	var dropped *try
+	begin := false
 	switch {
 	case l.over:
-		dropped = e
+		dropped = t
+	case t.errand.farewell:
+		dropped, l.next = l.next, nil
+		l.over, begin = true, true
+		l.c.errands.Add(1)
 	case l.busy:
-		dropped, l.next = l.next, e
+		dropped, l.next = l.next, t
 	default:
-		l.busy = true
-		l.c.background.do(func() { l.run(e) })
-	}
-	if e.farewell {
-		l.over = true
+		l.busy, begin = true, true
+		l.c.errands.Add(1)
 	}
 	l.mu.Unlock()
+	if begin {
+		l.start(t)
+	}
 	if dropped != nil {
-		dropped.done(judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
+		dropped.errand.to.put(l.i, judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
 	}
 }
 
-func (l *lane) run(e *errand) {
-	for e != nil {
-		if e.farewell {
-			l.bid(e)
-		} else {
-			a := l.send(e)
-			if a.reply.Status == script.Unsettled && l.c.guard.decided(context.Background()) {
-				a = l.send(e) // at once: a node that was restarted empty shall have the lease back
-			}
-			a = l.weigh(e, l.recognise(e, a))
-			l.learn(e, a)
-			l.c.voted(l.node, e.req, &a)
-			e.done(a)
-		}
-		l.mu.Lock()
-		e, l.next = l.next, nil
-		l.busy = e != nil
-		l.mu.Unlock()
+// free goes on with the errand that waits, if there is one.
+func (l *lane) free() {
+	l.mu.Lock()
+	t := l.next
+	l.next = nil
+	l.busy = t != nil
+	l.mu.Unlock()
+	if t != nil {
+		l.start(t)
+	} else {
+		l.c.errands.Done()
 	}
-}
-
-// send runs one request within the node timeout.
-func (l *lane) send(e *errand) answer {
-	now := l.c.clock.Now()
-	until := now.Add(l.c.cfg.NodeTimeout)
-	if !e.until.IsZero() {
-		until = clock.Earlier(until, e.until)
-	}
-	if !now.Before(until) {
-		return judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errTooLate}, 0)
-	}
-	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
-	ctx, cancel := context.WithTimeout(context.Background(), l.c.cfg.NodeTimeout)
-	defer cancel()
-	req := e.req
-	if e.prepared != nil {
-		req = e.prepared
-	}
-	reply, err := l.node.Run(ctx, req, until)
-	back := l.c.clock.Now()
-	switch {
-	case err == nil:
-		l.node.answered(back.Sub(now))
-		l.c.watch(l.node, reply.Now, now, back)
-	case errors.Is(err, node.ErrTimeout):
-		l.node.silent.Store(true)
-	}
-	a := judge(l.node.name, reply, err, back.Sub(e.begun))
-	a.at = back
-	return a
 }
 
 // learn keeps what an answer tells about the node.
@@ -178,7 +132,7 @@ func (l *lane) learn(e *errand, a answer) {
 // delivers a request twice may grant a question that was answered "held" the first time, and the next one then finds
 // itself there: granted. The first question of a holder that was never used before can find nothing of its own.
 func (l *lane) recognise(e *errand, a answer) answer {
-	if _, acquire := e.req.(script.Acquire); !acquire {
+	if _, acquire := e.req.Request.(script.Acquire); !acquire {
 		return a
 	}
 	l.mu.Lock()
@@ -233,11 +187,18 @@ func (l *lane) suspect(renewed script.Reply) {
 		"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
 }
 
-// state tells whether the holder may be present on the node, and what token the node is known to store.
+// state tells whether the holder may be present on the node, or get there yet, and what token the node is known to store.
 func (l *lane) state() (present bool, fence int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.present, l.fence
+	return l.present || l.busy, l.fence
+}
+
+// alone tells whether no other request is under way.
+func (l *lane) alone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.busy
 }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine

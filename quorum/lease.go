@@ -103,7 +103,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 	}
 	begun := h.c.clock.Now()
 	err := h.round(ctx, "renew", h.count(), true)
-	h.renewed(begun, true, err)
+	h.traceRenewal(begun, true, err)
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 func (l *Lease) Votes() []Vote {
 	now := l.hold.c.clock.Now()
 	votes := make([]Vote, len(l.hold.lanes))
-	for i, lane := range l.hold.lanes {
-		votes[i] = lane.vote(l.hold.holder, now)
+	for i := range l.hold.lanes {
+		votes[i] = l.hold.lanes[i].vote(l.hold.holder, now)
 	}
 	if l.wasHandedOn() {
 		for i := range votes {

@@ -69,9 +69,10 @@ func (ls *lines) find(c *Coordinator, name string) *line {
 	ln := ls.byName[name]
 	if ln == nil {
 		n := len(c.nodes)
+		flags := make([]bool, 3*n)
 		ln = &line{
 			c: c, name: name, all: ls, wake: make(chan struct{}, 1),
-			free: make([]bool, n), announced: make([]bool, n), confirmed: make([]bool, n),
+			free: flags[:n:n], announced: flags[n : 2*n : 2*n], confirmed: flags[2*n:],
 		}
 		if ls.byName == nil {
 			ls.byName = make(map[string]*line)
@@ -86,8 +87,12 @@ func (ln *line) queue(w *waiter) (place int) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	ln.waiters = append(ln.waiters, w)
-	if len(ln.waiters) == 1 {
-		close(w.turn)
+	behind := len(ln.waiters) > 1
+	if behind {
+		w.turn = make(chan struct{})
+	}
+	if behind || ln.ours != nil && !ln.ours.isGone() {
+		w.handed = make(chan *Lease, 1)
 	}
 	return len(ln.waiters) - 1
 }

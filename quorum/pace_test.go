@@ -48,7 +48,7 @@ func (w *clocks) openWith(client int, cfg quorum.Config) *quorum.Coordinator {
 	var nodes []*node.Node
 	for i := range 3 {
 		// Over one connection: every other would check the node, and hear what the test keeps from the client.
-		n, err := node.New(&redis.Options{Addr: w.Node(i).Name(), Dialer: cl.Dialer(i)}, node.WithClock(cl.Clock()), node.WithConnections(1))
+		n, err := node.New(&redis.Options{Addr: w.Node(i).Name(), Dialer: cl.Dialer(i)}, node.WithClock(cl.Clock()), node.WithBatches(1))
 		if err != nil {
 			w.t.Fatal(err)
 		}

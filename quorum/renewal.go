@@ -4,39 +4,85 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/script"
 )
 
-// Renew is called by the watchdog when a renewal is due, or when a node was missed.
+// Renewals.
+//
+// One goroutine sends the renewals of all leases that are due; none waits for their answers. Where many are due at once they
+// share the round trips of each node (node/stream.go), and the watchdog lets those that are due soon go along
+// (renew/watchdog.go).
+
+// renewals are the leases that are to be renewed now.
+type renewals struct {
+	mu      sync.Mutex
+	due     []*hold
+	running bool
+}
+
+// Renew is called by the watchdog when a renewal is due, or when a node was missed. The watchdog must not wait for a node's
+// connection, or it would be late for somebody's end.
 func (h *hold) Renew() {
 	if h.c.enter() != nil {
 		return
 	}
-	h.c.background.do(func() {
-		defer h.c.leave()
-		select {
-		case h.turn <- struct{}{}:
-		default:
-			// Somebody is telling the nodes the state already. It may turn back before it has, so look again soon.
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			if h.err == nil {
-				h.watch.Set(h.cadence.Again(h.c.clock.Now(), 1), h.end)
-			}
+	r := &h.c.renewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due = append(r.due, h)
+	if !r.running {
+		r.running = true
+		h.c.background.do(r.run)
+	}
+}
+
+func (r *renewals) run() {
+	for {
+		r.mu.Lock()
+		due := r.due
+		r.due = nil
+		r.running = len(due) > 0
+		r.mu.Unlock()
+		if len(due) == 0 {
 			return
 		}
-		defer func() { <-h.turn }()
-		begun := h.c.clock.Now()
-		err := h.round(context.Background(), "renew", h.count(), h.watched)
-		if errors.Is(err, ErrReleased) {
-			return // it is not needed any more
+		for _, h := range due {
+			h.renew()
 		}
-		h.renewed(begun, false, err)
+	}
+}
+
+// renew begins a renewal.
+func (h *hold) renew() {
+	select {
+	case h.turn <- struct{}{}:
+	default:
+		defer h.c.leave()
+		// Somebody is telling the nodes the state already. It may turn back before it has, so look again soon.
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.err == nil {
+			h.watch.Set(h.cadence.Again(h.c.clock.Now(), 1), h.end)
+		}
+		return
+	}
+	h.renewing = h.c.clock.Now()
+	_, _ = h.begin("renew", h.count(), h.watched, h.renewed) // which is told
+}
+
+// renewed ends a renewal.
+func (h *hold) renewed(err error) {
+	if !errors.Is(err, ErrReleased) { // else it was not needed any more
+		h.traceRenewal(h.renewing, false, err)
 		h.tell(err)
-	})
+	}
+	<-h.turn
+	h.c.leave()
 }
 
 // tell logs that renewals have begun to fail, and that they work again. An outage makes those of every lease fail, again and
@@ -57,63 +103,110 @@ func (h *hold) tell(err error) {
 		"name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
 }
 
-// round tells every node the state of the hold: its holder, a count, a TTL, its token. It restores the lock where it is
-// missing. If it extends the lease, the new validity counts from before the first send. The caller has the turn.
+// A round tells every node the state of the hold: its holder, a count, a TTL, its token. It restores the lock where it is
+// missing. If it extends the lease, the new validity counts from before the first send.
 //
 // A round counts only if a quorum answers before the old end: with an answer that comes later, nobody knows whether
 // somebody else had the lock in between. So no request may take effect after the old end either.
-func (h *hold) round(ctx context.Context, op string, count int, extend bool) error {
+type round struct {
+	*ballot
+	h      *hold
+	op     string
+	start  clock.Instant
+	extend bool
+
+	then func(error) // is told how it ended, where nobody waits
+	over atomic.Bool
+}
+
+// begin begins a round; then is told how it ended, if it is not nil. The caller has the turn.
+func (h *hold) begin(op string, count int, extend bool, then func(error)) (*round, error) {
 	h.mu.Lock()
 	err, end, start := h.err, h.end, h.start
 	h.mu.Unlock()
-	if err != nil {
-		return err
-	}
 	now := h.c.clock.Now()
 	ttl := h.ttl
 	if !extend {
 		// What a node is told that missed the lease: as much as the key has left elsewhere.
 		ttl = start.Add(h.ttl).Sub(now).Truncate(time.Millisecond)
 	}
-	if ttl < time.Millisecond || !now.Before(end) {
-		if err := h.check(); err != nil {
-			return err
+	if err == nil && (ttl < time.Millisecond || !now.Before(end)) {
+		if err = h.check(); err == nil {
+			err = h.c.noAnswer(op, h.name, ErrNoQuorum)
 		}
-		return h.c.noAnswer(op, h.name, ErrNoQuorum)
 	}
-
-	b := newBallot(h.c.nodes)
-	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
-		until: end, begun: now, ttl: ttl,
-	})
-	defer b.whenComplete(func() {
-		h.verify(b)
-		h.heal()
-	})
-	for {
-		t := b.count()
-		switch {
-		case t.granted >= h.c.need:
-			return h.extended(now, extend)
-		case t.held > len(h.c.nodes)-h.c.need:
-			// No quorum can be ours any more.
-			h.lose(LossOutvoted)
-			return h.check()
-		case !t.possible(h.c.need):
-			if err := h.check(); err != nil {
-				return err
-			}
-			return h.c.failure(op, h.name, b, ErrNoQuorum)
+	if err != nil {
+		if then != nil {
+			then(err)
 		}
+		return nil, err
+	}
+	r := &round{ballot: h.c.newBallot(), h: h, op: op, start: now, extend: extend, then: then}
+	h.put(&errand{
+		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		until: end, begun: now, ttl: ttl, to: r,
+	})
+	return r, nil
+}
+
+// round makes a round and waits for it. The caller has the turn.
+func (h *hold) round(ctx context.Context, op string, count int, extend bool) error {
+	r, err := h.begin(op, count, extend, nil)
+	if err != nil {
+		return err
+	}
+	defer r.afterwards()
+	for !r.decided() {
 		select {
-		case <-b.changed:
+		case <-r.changed:
 		case <-ctx.Done():
-			return h.c.failure(op, h.name, b, contextErrors(ctx)...)
+			return h.c.failure(op, h.name, r.ballot, contextErrors(ctx)...)
 		case <-h.over:
 			return h.check()
 		}
 	}
+	return r.end()
+}
+
+// put takes in an answer.
+func (r *round) put(i int, a answer) {
+	r.ballot.put(i, a)
+	if r.then != nil && r.decided() && r.over.CompareAndSwap(false, true) {
+		r.then(r.end())
+		r.afterwards()
+	}
+}
+
+// decided tells whether further answers change nothing.
+func (r *round) decided() bool {
+	t := r.count()
+	return t.granted >= r.need || r.outvoted(t) || !t.possible(r.need)
+}
+
+// outvoted tells whether no quorum can be ours any more.
+func (r *round) outvoted(t tally) bool { return t.held > len(r.h.c.nodes)-r.need }
+
+// end takes in how a round was decided.
+func (r *round) end() error {
+	h, t := r.h, r.count()
+	if t.granted >= r.need {
+		return h.extended(r.start, r.extend)
+	}
+	if r.outvoted(t) {
+		h.lose(LossOutvoted)
+	}
+	if err := h.check(); err != nil {
+		return err
+	}
+	return h.c.failure(r.op, h.name, r.ballot, ErrNoQuorum)
+}
+
+// afterwards looks at the answers that come after the decision.
+func (r *round) afterwards() {
+	r.whenComplete(func() {
+		r.h.verify(r.ballot)
+		r.h.heal()
+	})
 }
 
 // extended takes in that a quorum answered a round which started at start.
@@ -187,10 +280,10 @@ func (h *hold) restate(count int) {
 	if ttl < time.Millisecond {
 		return
 	}
-	b := newBallot(h.c.nodes)
-	h.putAll(b, errand{
-		req:   script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence},
-		until: end, begun: now, ttl: ttl,
+	b := h.c.newBallot()
+	h.put(&errand{
+		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		until: end, begun: now, ttl: ttl, to: b,
 	})
 	b.whenComplete(h.heal)
 }

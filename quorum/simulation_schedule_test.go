@@ -17,8 +17,8 @@ import (
 	"github.com/redquorum/redquorum/quorum"
 )
 
-// unshared gives every request a connection of its own. Which of several requests of one moment share a round trip is a
-// matter of chance, and a run has to repeat.
+// unshared has every request leave at once. Which of several requests of one moment share a round trip is a matter of
+// chance, and a run has to repeat.
 const unshared = 1 << 20
 
 // schedule is everything about a run that follows from its seed before it begins.
@@ -226,7 +226,7 @@ func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recor
 	for j := range r.nodes {
 		n, err := node.New(&redis.Options{
 			Addr: w.Node(j).Name(), Dialer: client.Dialer(j), ReadBufferSize: 512, WriteBufferSize: 512,
-		}, node.WithClock(client.Clock()), node.WithConnections(unshared))
+		}, node.WithClock(client.Clock()), node.WithBatches(unshared), node.WithSlack(time.Duration(1+i*r.nodes+j)))
 		if err != nil {
 			t.Fatal(err)
 		}

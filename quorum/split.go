@@ -143,8 +143,7 @@ func (a *attempt) askAgain(i int) {
 	a.ballot.reopen(i)
 	e := a.request()
 	e.begun = a.c.clock.Now()
-	e.done = func(ans answer) { a.ballot.put(i, ans) }
-	a.claim.lanes[i].put(&e)
+	a.claim.putOne(i, e)
 }
 
 // standing is how the vote looks at a moment.

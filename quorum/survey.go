@@ -11,7 +11,7 @@ import (
 //
 // It takes effect within the node timeout or not at all.
 func (c *Coordinator) survey(req script.Request) *ballot {
-	b := newBallot(c.nodes)
+	b := c.newBallot()
 	begun := c.clock.Now()
 	until := begun.Add(c.cfg.NodeTimeout)
 	for i, n := range c.nodes {

@@ -17,33 +17,26 @@ import "github.com/redquorum/redquorum/script"
 // agree finds the tokens. Normally all nodes were granted the proposal and nothing is sent; else the nodes that store
 // less are raised, once.
 func (a *attempt) agree() *verdict {
-	answers, _ := a.ballot.snapshot()
-	for _, ans := range answers {
-		if ans.vote.Outcome == Granted {
-			a.highest = max(a.highest, ans.reply.Fence)
-		}
-	}
-	if a.storing(answers) >= a.c.need {
+	highest, storing := a.ballot.highest()
+	a.highest = highest
+	if storing >= a.c.need {
 		return nil
 	}
+	answers, _ := a.ballot.snapshot()
 
-	raise := newBallot(a.c.nodes)
-	now := a.c.clock.Now()
+	raise := raising{a.c.newBallot()}
+	e := &errand{
+		req: script.Prepare(script.Raise{
+			Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl,
+		}),
+		until: a.end(), begun: a.c.clock.Now(), ttl: a.terms.ttl, to: raise,
+	}
 	for i, ans := range answers {
 		switch {
 		case ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest:
 			raise.put(i, ans)
 		case ans.vote.Outcome == Granted, ans.vote.Outcome == Unknown && ans.err == nil: // granted less, or not in yet
-			a.claim.lanes[i].put(&errand{
-				req:   script.Raise{Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl},
-				until: a.end(), begun: now, ttl: a.terms.ttl,
-				done: func(ans answer) {
-					if ans.err == nil && ans.reply.Status == script.Absent {
-						ans.vote.Outcome = Failed // no longer ours, whatever became of it
-					}
-					raise.put(i, ans)
-				},
-			})
+			a.claim.putOne(i, e)
 		default:
 			raise.put(i, ans)
 		}
@@ -66,13 +59,29 @@ func (a *attempt) agree() *verdict {
 	}
 }
 
-// storing counts the nodes that granted and store the token.
-func (a *attempt) storing(answers []answer) int {
-	n := 0
-	for _, ans := range answers {
-		if ans.vote.Outcome == Granted && ans.reply.Fence >= a.highest {
-			n++
+// raising takes the answers of those who are asked to store a higher token.
+type raising struct{ *ballot }
+
+func (r raising) put(i int, a answer) {
+	if a.err == nil && a.reply.Status == script.Absent {
+		a.vote.Outcome = Failed // no longer ours, whatever became of it
+	}
+	r.ballot.put(i, a)
+}
+
+// highest is the highest fence among the nodes that granted, and how many of them store it.
+func (b *ballot) highest() (fence int64, storing int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.answers {
+		a := &b.answers[i]
+		switch {
+		case a.vote.Outcome != Granted:
+		case a.reply.Fence > fence:
+			fence, storing = a.reply.Fence, 1
+		case a.reply.Fence == fence:
+			storing++
 		}
 	}
-	return n
+	return fence, storing
 }

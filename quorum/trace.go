@@ -16,8 +16,8 @@ import (
 //
 //   - They are called from many goroutines at once: those of the callers, and those that talk to the nodes or keep the
 //     leases. No mutex of the library's is held, so they may ask the coordinator or a lease anything.
-//   - They must return at once. What tells them waits meanwhile: the call that acquires or releases, a node's vote before it
-//     is counted, and of a lease that ended by itself the watchdog, which renews all the others. No lease is believed any
+//   - They must return at once. What tells them waits meanwhile: the call that acquires or releases, whoever reads what a
+//     node says, and of a lease that ended by itself the watchdog, which renews all the others. No lease is believed any
 //     longer for it (Err and Remaining read the clock), but one may be lost. A tracer that has to wait for something puts what
 //     it was told in a queue of its own, and drops what does not fit.
 //   - A panic is not recovered. On a goroutine of the library's it ends the process.

@@ -107,8 +107,8 @@ func (h *hold) traced() context.Context {
 	return first.ctx
 }
 
-// renewed tells the tracer how a renewal ended that began at an instant.
-func (h *hold) renewed(begun clock.Instant, asked bool, err error) {
+// traceRenewal tells the tracer how a renewal ended that began at an instant.
+func (h *hold) traceRenewal(begun clock.Instant, asked bool, err error) {
 	if h.c.trace.renewal == nil {
 		return
 	}

@@ -95,6 +95,7 @@ type answer struct {
 	reply script.Reply
 	err   error
 	at    clock.Instant // when it came
+	in    bool          // it did, on a ballot
 }
 
 // judge turns a reply, or an error, into a vote.

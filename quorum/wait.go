@@ -11,7 +11,7 @@ import (
 
 // wait stands in the line of a name until the lock is had, or the waiting is over.
 func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
-	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name), turn: make(chan struct{}), handed: make(chan *Lease, 1)}
+	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name)}
 	defer w.decline() // when it has left
 	defer w.line.leave(w)
 	place := w.line.queue(w)
@@ -31,8 +31,10 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 // serve is what a waiter does in its line.
 func (w *waiter) serve() (*Lease, error) {
 	c, name, t := w.c, w.line.name, w.terms
-	if _, over := w.sleep(w.turn, 0); over != nil {
-		return nil, over
+	if w.turn != nil {
+		if _, over := w.sleep(w.turn, 0); over != nil {
+			return nil, over
+		}
 	}
 	if over := w.untilGiven(); over != nil {
 		return nil, over
@@ -163,7 +165,7 @@ type waiter struct {
 	ctx     context.Context
 	terms   terms
 	line    *line
-	turn    chan struct{}    // closed when the waiter is at the head of its line
+	turn    chan struct{}    // closed when the waiter is at the head of its line; nil if it was at once
 	expired <-chan time.Time // the wait time is over; nil if it is unlimited
 	late    int              // how often somebody else came first
 	since   clock.Instant    // at the head of its line
@@ -171,7 +173,7 @@ type waiter struct {
 	begun   clock.Instant    // of the wait, if a tracer was told of it
 
 	// See handoff.go.
-	handed   chan *Lease // receives the hold that is handed on to this waiter; it has room for one
+	handed   chan *Lease // receives the hold that is handed on to this waiter; it has room for one. nil if none can be
 	lease    *Lease      // that it received
 	stepped  bool        // guarded by line.mu: it asks the nodes itself, or is about to get a lease
 	promised bool        // guarded by line.mu: handed receives, or has received

@@ -145,6 +145,23 @@ func TestNoSecondRenewalBeforeTheNextSet(t *testing.T) {
 	})
 }
 
+// Leases that are due at about the same time are renewed together, and others when they are due.
+func TestLeasesThatAreDueSoonGoAlong(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Watchdog) {
+		due := []time.Duration{10 * time.Second, 10*time.Second + 49*time.Millisecond, 10*time.Second + 51*time.Millisecond, 11 * time.Second}
+		want := []string{"renew 10s", "renew 10s", "renew 10.051s", "renew 11s"}
+		leases := make([]*lease, len(due))
+		for i := range due {
+			leases[i] = newLease(d.clock)
+			d.Watch(leases[i], leases[i].at(due[i]), leases[i].in(due[i]+20*time.Second))
+		}
+		time.Sleep(20 * time.Second)
+		for i, l := range leases {
+			l.want(t, want[i])
+		}
+	})
+}
+
 func TestSetMovesBothWays(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Watchdog) {
 		late, soon := newLease(d.clock), newLease(d.clock)

@@ -51,16 +51,22 @@ func onBoth(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 
 // send runs a script as it is.
 func send(ctx context.Context, c *redis.Client, req script.Request, last int64) (script.Reply, error) {
-	v, err := c.Eval(ctx, req.Script().Source, req.Keys(), sealed(req, script.Seal{Last: last})...).Result()
+	keys, args := sealed(req, script.Seal{Last: last})
+	v, err := c.Eval(ctx, req.Script().Source, keys, args...).Result()
 	if err != nil {
 		return script.Reply{}, err
 	}
 	return script.ParseReply(v)
 }
 
-// sealed are the arguments of a request.
-func sealed(req script.Request, seal script.Seal) []any {
-	return script.Prepare(req).Command(&seal)[3+len(req.Keys()):]
+// sealed are the keys and arguments of a request.
+func sealed(req script.Request, seal script.Seal) (keys []string, args []any) {
+	args = script.Prepare(req).Command(seal, false)[2:] // behind the name
+	count, args := args[0], args[1:]
+	for fmt.Sprint(len(keys)) != count {
+		keys, args = append(keys, args[0].(string)), args[1:]
+	}
+	return keys, args
 }
 
 // run runs a script that has no last moment, and has to work.
@@ -103,7 +109,8 @@ func evalAt(t *testing.T, c *redis.Client, now int64, req script.Request, seal s
 		t.Fatalf("%s asks for the time %d times, want once", req.Script().Name, strings.Count(source, ask))
 	}
 	source = strings.Replace(source, ask, fmt.Sprintf("{'%d', '%d'}", now/1e6, now%1e6), 1)
-	return c.Eval(t.Context(), source, req.Keys(), sealed(req, seal)...).Result()
+	keys, args := sealed(req, seal)
+	return c.Eval(t.Context(), source, keys, args...).Result()
 }
 
 // must is for commands by which a test prepares or looks at the server.

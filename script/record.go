@@ -32,9 +32,12 @@ const (
 )
 
 func (Check) Script() *Script { return checkScript }
-func (Check) Keys() []string  { return []string{RecordKey} }
-func (r Check) Args() []any {
-	return []any{r.Fresh, millis(r.TTL), r.Nodes, string(r.Durable)}
+func (Check) keys(w *wire)    { w.word(RecordKey) }
+func (r Check) args(w *wire) {
+	w.word(r.Fresh)
+	w.number(millis(r.TTL))
+	w.number(int64(r.Nodes))
+	w.word(string(r.Durable))
 }
 
 // Settle decides what an incarnation is worth that began without a record: see settle.lua.
@@ -49,11 +52,14 @@ type Settle struct {
 }
 
 func (Settle) Script() *Script { return settleScript }
-func (Settle) Keys() []string  { return []string{RecordKey} }
-func (r Settle) Args() []any {
-	return []any{
-		r.Incarnation, r.Run, millis(r.Quarantine), millis(r.TTL), r.Nodes, string(r.Durable),
-	}
+func (Settle) keys(w *wire)    { w.word(RecordKey) }
+func (r Settle) args(w *wire) {
+	w.word(r.Incarnation)
+	w.word(r.Run)
+	w.number(millis(r.Quarantine))
+	w.number(millis(r.TTL))
+	w.number(int64(r.Nodes))
+	w.word(string(r.Durable))
 }
 
 // A Standing is what a check found.

@@ -30,6 +30,25 @@ const (
 	Settled     Status = "settled"     // settle: it is decided
 )
 
+// KnownStatus reads a status as it is written, without a copy of its own if it is one of those above.
+func KnownStatus(text []byte) string {
+	if s, ok := known[string(text)]; ok {
+		return s
+	}
+	return string(text)
+}
+
+var known = func() map[string]string {
+	all := map[string]string{}
+	for _, s := range []Status{
+		Granted, Already, Renewed, Restored, Raised, Released, Probed, Absent, Held, Revoked, Expired, Exhausted,
+		Stranger, Unsettled, Quarantined, Settled,
+	} {
+		all[string(s)] = string(s)
+	}
+	return all
+}()
+
 // NoExpiry is the TTL of a key that never expires.
 const NoExpiry time.Duration = -1
 
@@ -58,29 +77,45 @@ func ParseReply(v any) (Reply, error) {
 	if !ok || len(fields) < 6 || len(fields) > 7 {
 		return Reply{}, fmt.Errorf("script: want a reply of 6 or 7 values, got %T of %d", v, len(fields))
 	}
-	status, ok1 := fields[0].(string)
-	fence, ok2 := fields[1].(int64)
-	pttl, ok3 := fields[2].(int64)
-	holder, ok4 := fields[3].(string)
-	count, ok5 := fields[4].(int64)
-	now, ok6 := fields[5].(int64)
-	quarantine, ok7 := int64(0), true
+	var values Values
+	var ok1, ok2, ok3, ok4, ok5, ok6, ok7 bool
+	values.Status, ok1 = fields[0].(string)
+	values.Fence, ok2 = fields[1].(int64)
+	values.PTTL, ok3 = fields[2].(int64)
+	values.Holder, ok4 = fields[3].(string)
+	values.Count, ok5 = fields[4].(int64)
+	values.Now, ok6 = fields[5].(int64)
+	ok7 = true
 	if len(fields) == 7 {
-		quarantine, ok7 = fields[6].(int64)
+		values.Quarantine, ok7 = fields[6].(int64)
 	}
 	if !ok7 || !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
 		return Reply{}, fmt.Errorf("script: want {string, int, int, string, int, int, [int]}, got %v", fields)
 	}
-	return Reply{
-		Status: Status(status),
-		Fence:  fence,
-		TTL:    ttl(pttl),
-		Holder: holder,
-		Count:  int(count),
-		Now:    now,
+	return values.Reply(), nil
+}
 
-		Quarantine: ttl(quarantine),
-	}, nil
+// Values are what a reply is made of, in the order in which the scripts write them. The last one may be missing.
+type Values struct {
+	Status      string
+	Fence, PTTL int64
+	Holder      string
+	Count, Now  int64
+	Quarantine  int64
+}
+
+// Reply reads the values.
+func (v Values) Reply() Reply {
+	return Reply{
+		Status: Status(v.Status),
+		Fence:  v.Fence,
+		TTL:    ttl(v.PTTL),
+		Holder: v.Holder,
+		Count:  int(v.Count),
+		Now:    v.Now,
+
+		Quarantine: ttl(v.Quarantine),
+	}
 }
 
 // ttl reads a PTTL: -2 no key, -1 no expiry.

@@ -1,9 +1,6 @@
 package script
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // minFenceTTL is how long a fence outlives the last grant or renewal at least: long enough for a service that takes a
 // lock once a day, short enough that names that are never used again leave nothing.
@@ -13,10 +10,9 @@ const minFenceTTL = 24 * time.Hour
 type Request interface {
 	// Script is what runs.
 	Script() *Script
-	// Keys are the keys it touches.
-	Keys() []string
-	// Args are its arguments, behind the seal.
-	Args() []any
+	// keys writes the keys it touches, and args its arguments, behind the seal.
+	keys(w *wire)
+	args(w *wire)
 }
 
 // A Seal is what ties a request to a node: it takes effect there and then, or not at all. It is known only when the request
@@ -52,12 +48,19 @@ type Acquire struct {
 	More int64
 }
 
-func (Acquire) Script() *Script  { return acquireScript }
-func (r Acquire) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey} }
-func (r Acquire) Args() []any {
-	return []any{
-		r.Holder, r.Count, millis(r.TTL), r.Proposal, r.Clamp.Microseconds(), fenceTTL(r.TTL), r.More,
-	}
+func (Acquire) Script() *Script { return acquireScript }
+func (r Acquire) keys(w *wire) {
+	w.lockAndFence(r.Name)
+	w.word(RecordKey)
+}
+func (r Acquire) args(w *wire) {
+	w.word(r.Holder)
+	w.number(int64(r.Count))
+	w.number(millis(r.TTL))
+	w.number(r.Proposal)
+	w.number(r.Clamp.Microseconds())
+	w.number(fenceTTL(r.TTL))
+	w.number(r.More)
 }
 
 // Renew extends or restores a lock: see renew.lua.
@@ -70,11 +73,17 @@ type Renew struct {
 }
 
 func (Renew) Script() *Script { return renewScript }
-func (r Renew) Keys() []string {
-	return []string{LockKey(r.Name), FenceKey(r.Name), RecordKey, RevokedKey(r.Name)}
+func (r Renew) keys(w *wire) {
+	w.lockAndFence(r.Name)
+	w.word(RecordKey)
+	w.word(revokedPrefix, r.Name, "}")
 }
-func (r Renew) Args() []any {
-	return []any{r.Holder, r.Count, millis(r.TTL), r.Token, fenceTTL(r.TTL)}
+func (r Renew) args(w *wire) {
+	w.word(r.Holder)
+	w.number(int64(r.Count))
+	w.number(millis(r.TTL))
+	w.number(r.Token)
+	w.number(fenceTTL(r.TTL))
 }
 
 // Raise stores a token in the fence of a lock that is still the holder's: see raise.lua.
@@ -85,9 +94,13 @@ type Raise struct {
 	TTL time.Duration
 }
 
-func (Raise) Script() *Script  { return raiseScript }
-func (r Raise) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Raise) Args() []any    { return []any{r.Holder, r.Token, fenceTTL(r.TTL)} }
+func (Raise) Script() *Script { return raiseScript }
+func (r Raise) keys(w *wire)  { w.lockAndFence(r.Name) }
+func (r Raise) args(w *wire) {
+	w.word(r.Holder)
+	w.number(r.Token)
+	w.number(fenceTTL(r.TTL))
+}
 
 // Release gives a lock back, or rolls a failed attempt back: see release.lua.
 type Release struct {
@@ -100,10 +113,14 @@ type Release struct {
 	TTL time.Duration
 }
 
-func (Release) Script() *Script  { return releaseScript }
-func (r Release) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Release) Args() []any {
-	return []any{r.Holder, Channel(r.Name), r.Payload, r.Token, fenceTTL(r.TTL)}
+func (Release) Script() *Script { return releaseScript }
+func (r Release) keys(w *wire)  { w.lockAndFence(r.Name) }
+func (r Release) args(w *wire) {
+	w.word(r.Holder)
+	w.word(Channel(r.Name))
+	w.word(r.Payload)
+	w.number(r.Token)
+	w.number(fenceTTL(r.TTL))
 }
 
 // ForceRelease frees a lock whoever holds it: see force_release.lua.
@@ -115,22 +132,25 @@ type ForceRelease struct {
 	Lives time.Duration
 }
 
-func (ForceRelease) Script() *Script  { return forceReleaseScript }
-func (r ForceRelease) Keys() []string { return []string{LockKey(r.Name), RevokedKey(r.Name)} }
-func (r ForceRelease) Args() []any {
-	args := []any{Channel(r.Name), millis(r.Lives)}
+func (ForceRelease) Script() *Script { return forceReleaseScript }
+func (r ForceRelease) keys(w *wire) {
+	w.word(LockKey(r.Name))
+	w.word(RevokedKey(r.Name))
+}
+func (r ForceRelease) args(w *wire) {
+	w.word(Channel(r.Name))
+	w.number(millis(r.Lives))
 	for _, h := range r.Holders {
-		args = append(args, h)
+		w.word(h)
 	}
-	return args
 }
 
 // Inspect reads a lock's state: see inspect.lua.
 type Inspect struct{ Name string }
 
-func (Inspect) Script() *Script  { return inspectScript }
-func (r Inspect) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (Inspect) Args() []any      { return nil }
+func (Inspect) Script() *Script { return inspectScript }
+func (r Inspect) keys(w *wire)  { w.lockAndFence(r.Name) }
+func (Inspect) args(*wire)      {}
 
 // Probe runs every command the other scripts need on scratch keys: see probe.lua.
 type Probe struct {
@@ -138,14 +158,20 @@ type Probe struct {
 	Name string
 }
 
-func (Probe) Script() *Script  { return probeScript }
-func (r Probe) Keys() []string { return []string{LockKey(r.Name), FenceKey(r.Name)} }
-func (r Probe) Args() []any    { return []any{Channel(r.Name)} }
+func (Probe) Script() *Script { return probeScript }
+func (r Probe) keys(w *wire)  { w.lockAndFence(r.Name) }
+func (r Probe) args(w *wire)  { w.word(Channel(r.Name)) }
+
+// lockAndFence writes the two keys that most requests touch.
+func (w *wire) lockAndFence(name string) {
+	w.word(LockKey(name))
+	w.word(fencePrefix, name, "}")
+}
 
 // millis writes a duration as Redis takes it: whole milliseconds, cut off.
 func millis(d time.Duration) int64 { return d.Milliseconds() }
 
 // fenceTTL is how long a fence outlives a lock of the given TTL: max(24 h, 2 x TTL), in milliseconds.
-func fenceTTL(ttl time.Duration) string {
-	return strconv.FormatInt(max(minFenceTTL.Milliseconds(), 2*ttl.Milliseconds()), 10)
+func fenceTTL(ttl time.Duration) int64 {
+	return max(minFenceTTL.Milliseconds(), 2*ttl.Milliseconds())
 }

@@ -149,6 +149,19 @@ func (n *Node) Kill() {
 	}
 }
 
+// Break breaks the connections that there are; new ones are made.
+func (n *Node) Break() {
+	n.mu.Lock()
+	var conns []*link
+	for l := range n.conns {
+		conns = append(conns, l)
+	}
+	n.mu.Unlock()
+	for _, l := range conns {
+		l.cut()
+	}
+}
+
 // Start starts a node that was killed, with or without its data.
 func (n *Node) Start(keepData bool) {
 	n.mu.Lock()

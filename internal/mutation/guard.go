@@ -12,8 +12,8 @@ var guardVariants = []variant{
 	{
 		name: "acquires carry no incarnation",
 		rule: "acquire and restore carry the incarnation checked at connect",
-		file: "node/run.go",
-		old:  `Incarnation: c.node.incarnation()`, new: `Incarnation: ""`,
+		file: "node/stream.go",
+		old:  `Incarnation: s.node.incarnation()`, new: `Incarnation: ""`,
 		caught: []string{"quorum.TestFlushedNodeDoesNotMakeASecondQuorum"},
 	},
 	{
@@ -172,24 +172,22 @@ var guardVariants = []variant{
 	{
 		name: "doubt is forgotten",
 		rule: "READONLY, LOADING force a re-check",
-		file: "node/run.go",
+		file: "node/call.go",
 		old:  `if unsure(err) {`, new: `if false {`,
 		caught: []string{"node.TestAnswersThatGiveDoubtAreFollowedByACheck"},
 	},
 	{
 		name: "a server that forgot its scripts is not checked",
 		rule: "the server forgot it, and then perhaps more than that",
-		file: "node/run.go",
-		old: `		if n.guard.on {
-			if _, err`, new: `		if false {
-			if _, err`,
+		file: "node/call.go",
+		old:  `n.again(c, n.guard.on && !c.guards)`, new: `n.again(c, false)`,
 		caught: []string{"node.TestServerThatForgotAScriptIsCheckedBeforeItGetsTheSource"},
 	},
 	{
 		name: "a stranger is not looked at",
 		rule: "any difference forces a re-check",
-		file: "node/run.go",
-		old:  `if reply.Status == script.Stranger {`, new: `if false {`,
+		file: "node/call.go",
+		old:  `n.again(c, reply.Status == script.Stranger)`, new: `n.again(c, false)`,
 		caught: []string{"node.TestStrangerIsCheckedAndAskedOnceMore"},
 	},
 	{

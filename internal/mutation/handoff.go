@@ -27,7 +27,7 @@ var handoffVariants = []variant{
 		name: "the highest token of a hand-off first",
 		rule: "the tokens are the ones up to the highest fence",
 		file: "quorum/hold.go",
-		old:  `token:    a.highest - a.more,`, new: `token:    a.highest,`,
+		old:  `a.highest - a.more,`, new: `a.highest,`,
 		caught: []string{"quorum.TestHoldIsHandedOnWithinTheProcess"},
 	},
 	{

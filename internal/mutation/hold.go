@@ -13,14 +13,14 @@ var holdVariants = []variant{
 		name: "restored after the end",
 		rule: "no request may take effect after the old end",
 		file: "quorum/renewal.go",
-		old: `count, TTL: ttl, Token: h.fence},
-		until: end, begun: now, ttl: ttl,
+		old: `count, TTL: ttl, Token: h.fence}),
+		until: end, begun: now, ttl: ttl, to: r,
 	})
-	defer`,
-		new: `count, TTL: ttl, Token: h.fence},
-		begun: now, ttl: ttl,
+	return r`,
+		new: `count, TTL: ttl, Token: h.fence}),
+		begun: now, ttl: ttl, to: r,
 	})
-	defer`,
+	return r`,
 		caught: []string{"quorum.TestRenewalThatArrivesAfterTheEndDoesNothing"},
 	},
 	{
@@ -34,21 +34,21 @@ var holdVariants = []variant{
 		name: "validity of a renewal from its answer",
 		rule: "the new validity counts from before the first send",
 		file: "quorum/renewal.go",
-		old:  `return h.extended(now, extend)`, new: `return h.extended(h.c.clock.Now(), extend)`,
+		old:  `return h.extended(r.start, r.extend)`, new: `return h.extended(h.c.clock.Now(), r.extend)`,
 		caught: []string{"quorum.TestRenewedLeaseEndsBeforeItsKeys"},
 	},
 	{
 		name: "lost only when all nodes are others'",
 		rule: "more than N - quorum nodes with another holder, or revoked: the lease ends at once",
 		file: "quorum/renewal.go",
-		old:  `case t.held > len(h.c.nodes)-h.c.need:`, new: `case false:`,
+		old:  `return t.held > len(r.h.c.nodes)-r.need`, new: `return false`,
 		caught: []string{"quorum.TestNodeThatHangsDoesNotPutOffALoss"},
 	},
 	{
 		name: "a minority of strangers ends a lease",
 		rule: "more nodes than a quorum can spare",
 		file: "quorum/renewal.go",
-		old:  `case t.held > len(h.c.nodes)-h.c.need:`, new: `case t.held > 0:`,
+		old:  `return t.held > len(r.h.c.nodes)-r.need`, new: `return t.held > 0`,
 		caught: []string{"quorum.TestMinorityOfStrangersDoesNotEndALease"},
 	},
 	{
@@ -144,23 +144,13 @@ var holdVariants = []variant{
 		name: "a restated count that never expires",
 		rule: "no request may take effect after the old end",
 		file: "quorum/renewal.go",
-		old: `		until: end, begun: now, ttl: ttl,
+		old: `		until: end, begun: now, ttl: ttl, to: b,
 	})
-	b.whenComplete(h.heal)`, new: `		begun: now, ttl: ttl,
+	b.whenComplete(h.heal)`, new: `		begun: now, ttl: ttl, to: b,
 	})
 	_ = end
 	b.whenComplete(h.heal)`,
 		caught: []string{"quorum.TestRestatedCountThatArrivesAfterTheEndDoesNothing"},
-	},
-	{
-		name: "a renewal that waits keeps the release out",
-		rule: "a request that waits is replaced by a newer one",
-		file: "quorum/lane.go",
-		old:  `dropped, l.next = l.next, e`, new: `dropped = e
-		if l.next == nil {
-			dropped, l.next = nil, e
-		}`,
-		caught: []string{"quorum.TestReleaseReplacesARenewalThatWaits"},
 	},
 	{
 		name: "a shortened TTL is not reported",

@@ -83,7 +83,7 @@ var nestedVariants = []variant{
 		name: "a renewal forgets the nested holds",
 		rule: "it carries the count",
 		file: "quorum/renewal.go",
-		old:  `h.round(context.Background(), "renew", h.count(), h.watched)`, new: `h.round(context.Background(), "renew", 1, h.watched)`,
+		old:  `h.begin("renew", h.count(), `, new: `h.begin("renew", 1, `,
 		caught: []string{"quorum.TestHoldsAddedAtOnceCountEachOther"},
 	},
 	{

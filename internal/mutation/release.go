@@ -6,7 +6,7 @@ var releaseVariants = []variant{
 		name: "release without the token",
 		rule: "a node that was missed must not be the only one left that remembers too little",
 		file: "quorum/hold.go",
-		old:  `h.leave(h.terms, script.Free, h.fence, func`, new: `h.leave(h.terms, script.Free, 0, func`,
+		old:  `h.leave(h.terms, script.Free, h.fence, (`, new: `h.leave(h.terms, script.Free, 0, (`,
 		caught: []string{"quorum.TestReleaseRaisesTheFenceOfNodesThatWereMissed"},
 	},
 	{

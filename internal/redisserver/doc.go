@@ -10,6 +10,8 @@
 // otherwise a broken installation would pass by testing nothing.
 // REDQUORUM_REDIS_SERVER names a binary that is not in PATH.
 //
+// [StartGroup] starts a master with replicas, and sentinels that watch it.
+//
 // Servers are empty and keep nothing on disk unless their arguments say
 // otherwise. Each has a loopback port that stays its own across [Server.Kill]
 // and [Server.Restart].

@@ -26,6 +26,9 @@ type Options struct {
 	// Args are further arguments. They follow the defaults and so win over
 	// them: "--appendonly", "yes" turns persistence on.
 	Args []string
+	// Sentinel makes it a sentinel, with these lines of configuration. It goes on
+	// with what it has learnt since when it is restarted.
+	Sentinel string
 }
 
 // Server is one redis-server on a port of its own. Its methods may be called
@@ -35,6 +38,7 @@ type Server struct {
 	args    []string
 	dir     string
 	ownsDir bool
+	watches string // the file in which a sentinel remembers; empty if it is none
 
 	mu     sync.Mutex // serializes the life of the process
 	port   *loopback.Port
@@ -62,6 +66,13 @@ func Launch(opts Options) (*Server, error) {
 			return nil, fmt.Errorf("redisserver: %w", err)
 		}
 		s.ownsDir = true
+	}
+	if opts.Sentinel != "" {
+		s.watches = filepath.Join(s.dir, "sentinel.conf")
+		if err := os.WriteFile(s.watches, []byte(opts.Sentinel), 0o600); err != nil {
+			s.removeDir()
+			return nil, fmt.Errorf("redisserver: %w", err)
+		}
 	}
 	for range launchAttempts {
 		if s.port, err = loopback.Reserve(); err != nil {
@@ -210,14 +221,6 @@ func (s *Server) removeDir() {
 
 // run starts a process on the server's port and waits until it answers.
 func (s *Server) run() (*process, error) {
-	args := append([]string{
-		"--bind", "127.0.0.1",
-		"--port", strconv.Itoa(s.port.Number()),
-		"--dir", s.dir,
-		"--save", "",
-		"--appendonly", "no",
-		"--daemonize", "no",
-	}, s.args...)
 	// Standard output, not --logfile: it also takes the complaint about an
 	// argument that the server does not know, which comes before any log is open.
 	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -225,7 +228,7 @@ func (s *Server) run() (*process, error) {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
 	defer log.Close() // the process has its own copy by then
-	proc, err := start(s.binary, args, log)
+	proc, err := start(s.binary, s.arguments(), log)
 	if err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
@@ -234,4 +237,20 @@ func (s *Server) run() (*process, error) {
 		return nil, fmt.Errorf("redisserver: %s: %w\n%s", s.Addr(), err, s.Log())
 	}
 	return proc, nil
+}
+
+// arguments are those of the next process.
+func (s *Server) arguments() []string {
+	args := []string{
+		"--bind", "127.0.0.1",
+		"--port", strconv.Itoa(s.port.Number()),
+		"--dir", s.dir,
+		"--daemonize", "no",
+	}
+	if s.watches != "" {
+		args = append([]string{s.watches, "--sentinel"}, args...)
+	} else {
+		args = append(args, "--save", "", "--appendonly", "no")
+	}
+	return append(args, s.args...)
 }

@@ -26,8 +26,11 @@ type conn struct {
 	severed bool // by the network or the node: nothing gets through any more
 	broken  bool // and the client has noticed
 
-	// In order: what follows is never delivered sooner than what went before.
+	// In order: what follows is never delivered sooner than what went before, though each piece may be held up for a
+	// time of its own.
 	asked, replied time.Duration
+	going          []*message
+	coming         []*packet
 	// A direction that lost something delivers nothing any more, as TCP does without the missing piece.
 	deaf, mute bool
 }
@@ -39,6 +42,15 @@ type message struct {
 	reset bool
 	late  bool // it arrives after its connection was closed
 	copy  bool // nobody gets the reply
+	there bool // it would be delivered, were it its turn
+	lost  bool // it never will be
+}
+
+// packet is a reply under way.
+type packet struct {
+	data []byte
+	dice *dice
+	here bool // it would be delivered, were it its turn
 }
 
 func newConn(c *Client, n *Node) *conn {
@@ -101,6 +113,7 @@ func (c *conn) send(args []string, content uint64) {
 		return
 	}
 	m := &message{args: args, dice: d, reset: d.chance(weather.Reset)}
+	c.going = append(c.going, m)
 	w.after(due-now, func() { c.arrive(m) })
 	if d.chance(weather.Twice) && strings.HasPrefix(args[0], "EVAL") {
 		again := &message{args: args, dice: d, copy: true}
@@ -135,7 +148,9 @@ func (c *conn) reply(v any) {
 		w.count.LostReplies++
 		return
 	}
-	w.after(due-now, func() { c.come(data, d) })
+	p := &packet{data: data, dice: d}
+	c.coming = append(c.coming, p)
+	w.after(due-now, func() { c.come(p) })
 }
 
 // breakOff ends the connection from the other side. The client hears of it a little later, and not of all connections

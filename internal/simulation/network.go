@@ -109,34 +109,42 @@ func (c *conn) arrive(m *message) {
 	}
 	if c.closed && !m.late {
 		// The client has hung up. What it had sent may be lost with the connection, or arrive all the same.
-		if !m.dice.chance(0.5) {
+		if m.dice.chance(0.5) {
+			m.late = true
+			w.after(m.dice.about(4*c.route().weather.LateBy), func() { c.arrive(m) })
 			return
 		}
-		m.late = true
-		w.after(m.dice.about(4*c.route().weather.LateBy), func() { c.arrive(m) })
-		return
-	}
-	if blocked := c.route().there; now < blocked {
+		m.lost = true
+	} else if blocked := c.route().there; now < blocked {
 		// The kernel sends it again and again; it arrives some time after the partition has healed.
 		w.after(blocked-now+m.dice.about(20*time.Millisecond)+1, func() { c.arrive(m) })
 		return
 	}
-	if c.severed {
-		return
-	}
-	if m.reset && !c.closed {
-		w.count.Resets++
-		if m.dice.chance(0.5) {
-			n.take(c, m)
+	m.there = true
+	for len(c.going) > 0 && c.going[0].there {
+		next := c.going[0]
+		c.going = c.going[1:]
+		if !next.lost && !c.severed {
+			c.deliver(next)
 		}
-		c.breakOff()
+	}
+}
+
+// deliver gives a request to its node.
+func (c *conn) deliver(m *message) {
+	if !m.reset || c.closed {
+		c.node.take(c, m)
 		return
 	}
-	n.take(c, m)
+	c.client.world.count.Resets++
+	if m.dice.chance(0.5) {
+		c.node.take(c, m)
+	}
+	c.breakOff()
 }
 
 // come is called when a reply is due at its client.
-func (c *conn) come(data []byte, d *dice) {
+func (c *conn) come(p *packet) {
 	w := c.client.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,10 +153,14 @@ func (c *conn) come(data []byte, d *dice) {
 		return
 	}
 	if held := max(c.client.paused, c.route().back); now < held {
-		w.after(held-now+d.about(time.Millisecond)+1, func() { c.come(data, d) })
+		w.after(held-now+p.dice.about(time.Millisecond)+1, func() { c.come(p) })
 		return
 	}
-	c.received = append(c.received, data...)
+	p.here = true
+	for len(c.coming) > 0 && c.coming[0].here {
+		c.received = append(c.received, c.coming[0].data...)
+		c.coming = c.coming[1:]
+	}
 	c.wake()
 }
 

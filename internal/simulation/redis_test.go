@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,15 +104,8 @@ func TestKeysExpireOnTheNodesClock(t *testing.T) {
 
 // words are what a client sends to run a request, with its source.
 func words(r script.Request) (all []string) {
-	for _, word := range script.Prepare(r).CommandWithSource(&script.Seal{}) {
-		switch w := word.(type) {
-		case *int64:
-			all = append(all, strconv.FormatInt(*w, 10))
-		case *string:
-			all = append(all, *w)
-		default:
-			all = append(all, fmt.Sprint(w))
-		}
+	for _, word := range script.Prepare(r).Command(script.Seal{}, true) {
+		all = append(all, word.(string))
 	}
 	return all
 }

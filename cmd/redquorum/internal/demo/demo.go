@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/redquorum/redquorum/quorum"
 )
@@ -54,11 +55,26 @@ type demo struct {
 	name   string
 }
 
+// settles is how long the nodes may take to be ready: with a short TTL a machine that is busy starting them is late for all of
+// their first answers.
+const settles = 3 * time.Second
+
+// ready waits until the nodes are ready for locks.
+func (d *demo) ready(ctx context.Context) error {
+	for deadline := time.Now().Add(settles); ; {
+		err := d.view.Ping(ctx)
+		if err == nil || ctx.Err() != nil || !time.Now().Before(deadline) {
+			return err
+		}
+		time.Sleep(settles / 30)
+	}
+}
+
 // run has one sale after the other.
 func (d *demo) run(ctx context.Context) error {
 	d.screen.say("%d items, sold by %d processes of %d workers; %s; TTL %v",
 		d.cfg.Stock, d.cfg.Processes, d.cfg.Workers, d.nodes, d.cfg.TTL)
-	if err := d.view.Ping(ctx); err != nil {
+	if err := d.ready(ctx); err != nil {
 		return unlessEnded(ctx, fmt.Errorf("the nodes are not ready for locks: %w", err))
 	}
 

@@ -16,20 +16,17 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// inQueue runs a test in fake time against a node that is 10 ms away, over so many connections, which are made.
-func inQueue(t *testing.T, connections int, test func(t *testing.T, net *faultnet.Node, n *node.Node)) {
+// inStream runs a test in fake time against a node that is 10 ms away, with so many batches at once, over a connection that
+// is made.
+func inStream(t *testing.T, batches int, test func(t *testing.T, net *faultnet.Node, n *node.Node)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		net := faultnet.New(t, 1)[0]
-		n := net.Open(t, clock.NewPortable(), &faultnet.Cable{}, node.WithConnections(connections))
+		n := net.Open(t, clock.NewPortable(), &faultnet.Cable{}, node.WithBatches(batches))
 		net.Delay(5 * time.Millisecond)
-		var all sync.WaitGroup
-		for i := range connections {
-			all.Go(func() { must(t, n, lock(fmt.Sprint("warm ", i)), script.Granted) })
-		}
-		all.Wait()
-		if net.Dials() != connections {
-			t.Fatalf("%d connections, want %d", net.Dials(), connections)
+		must(t, n, lock("warm"), script.Granted)
+		if net.Dials() != 1 {
+			t.Fatalf("%d connections, want 1", net.Dials())
 		}
 		test(t, net, n)
 		if err := n.Close(); err != nil {
@@ -40,7 +37,7 @@ func inQueue(t *testing.T, connections int, test func(t *testing.T, net *faultne
 
 // One round trip each takes a second where a hundred take turns on one connection.
 func TestRequestsShareRoundTrips(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		start := time.Now()
 		var all sync.WaitGroup
 		for i := range 100 {
@@ -59,7 +56,7 @@ func TestRequestsShareRoundTrips(t *testing.T) {
 
 // Nobody waits for company.
 func TestLoneRequestLeavesAtOnce(t *testing.T) {
-	inQueue(t, 2, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 2, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		for i := range 10 {
 			start := time.Now()
 			must(t, n, lock(fmt.Sprint(i)), script.Granted)
@@ -72,7 +69,7 @@ func TestLoneRequestLeavesAtOnce(t *testing.T) {
 
 // What the server says of one request in a batch concerns that one alone.
 func TestAnswersOfABatchAreEachOnesOwn(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		for i := range 20 {
 			if i%2 == 0 {
 				net.Redis().HSet(fmt.Sprint(i), "somebody:1", "1")
@@ -93,7 +90,7 @@ func TestAnswersOfABatchAreEachOnesOwn(t *testing.T) {
 }
 
 func TestErrorOfOneInABatchIsNotTheOthers(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		if _, err := net.Redis().Lpush(script.FenceKey("4"), "no fence"); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +117,7 @@ func TestErrorOfOneInABatchIsNotTheOthers(t *testing.T) {
 
 // A server that knows none of the scripts says so of each.
 func TestUnknownScriptsInABatchAreSentWithTheirSource(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		net.Restart()
 		_, _ = ask(n, lock("finds the connection closed"), patience)
 		var all sync.WaitGroup
@@ -133,7 +130,7 @@ func TestUnknownScriptsInABatchAreSentWithTheirSource(t *testing.T) {
 
 // Behind a request that hangs, others leave the queue at their own time, and were never sent.
 func TestRequestThatWaitsInVainIsNotSent(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		net.Hold()
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -164,7 +161,7 @@ func TestRequestThatWaitsInVainIsNotSent(t *testing.T) {
 
 // The last moment passes while a request waits for others, and its caller has time left.
 func TestRequestThatExpiresInTheQueueIsNotSent(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		net.Hold()
 		var all sync.WaitGroup
 		all.Go(func() { _, _ = ask(n, lock("first"), 200*time.Millisecond) })
@@ -190,7 +187,7 @@ func TestRequestThatExpiresInTheQueueIsNotSent(t *testing.T) {
 
 // A request that may take effect at any time does not expire in the queue.
 func TestRequestWithoutALastMomentWaitsItsTurn(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		all.Go(func() { must(t, n, lock("first"), script.Granted) })
 		synctest.Wait()
@@ -205,7 +202,7 @@ func TestRequestWithoutALastMomentWaitsItsTurn(t *testing.T) {
 
 // Whoever gives up leaves the others their places.
 func TestCallersThatLeaveHoldUpNobody(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		for round := range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -235,12 +232,12 @@ func timesOut(t *testing.T, n *node.Node, budget time.Duration, want verdict) {
 	}
 }
 
-// Whichever of them has the batch sent, a request that shares a round trip does not wait for the time that others have.
-func TestLeaderOfABatchEndsAtItsOwnDeadline(t *testing.T) {
+// A request that shares a round trip does not wait for the time that others have, and takes none from them.
+func TestRequestsOfABatchEndAtTheirOwnDeadlines(t *testing.T) {
 	for _, budgets := range [][]time.Duration{
 		{100 * time.Millisecond, time.Second, 500 * time.Millisecond}, {time.Second, 100 * time.Millisecond},
 	} {
-		inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 			var all sync.WaitGroup
 			all.Go(func() { must(t, n, lock("first"), script.Granted) })
 			synctest.Wait()
@@ -257,9 +254,9 @@ func TestLeaderOfABatchEndsAtItsOwnDeadline(t *testing.T) {
 	}
 }
 
-// A batch that waits for a new connection keeps nobody who has less time than its leader.
-func TestBatchThatIsNotWrittenYetKeepsNobody(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+// Who waits for a new connection waits no longer than its own time.
+func TestRequestsThatWaitForAConnectionEndAtTheirOwnDeadlines(t *testing.T) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		all.Go(func() { _, _ = ask(n, lock("first"), patience) })
 		synctest.Wait()
@@ -268,17 +265,16 @@ func TestBatchThatIsNotWrittenYetKeepsNobody(t *testing.T) {
 			synctest.Wait()
 		}
 		net.Hold()
-		net.Kill() // breaks the connection of the first
-		net.Start(true)
+		net.Break() // the connection of the first
 		all.Wait()
 		net.Resume()
 		must(t, n, lock("next"), script.Granted)
 	})
 }
 
-// What was left in a batch is written with it, and has no effect, though its last moment has not come.
-func TestRequestLeftInABatchHasNoEffect(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+// What its caller has left is not sent, though its last moment has not come.
+func TestRequestLeftInTheQueueHasNoEffect(t *testing.T) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		all.Go(func() { _, _ = ask(n, lock("first"), patience) })
 		synctest.Wait()
@@ -290,8 +286,7 @@ func TestRequestLeftInABatchHasNoEffect(t *testing.T) {
 		all.Go(func() { must(t, n, lock("stays"), script.Granted) })
 		synctest.Wait()
 		net.Hold()
-		net.Kill()
-		net.Start(true)
+		net.Break()
 		time.Sleep(50 * time.Millisecond) // they wait for the connection
 		cancel()
 		synctest.Wait()
@@ -305,7 +300,7 @@ func TestRequestLeftInABatchHasNoEffect(t *testing.T) {
 
 // A caller that has all the time there is waits its turn like others.
 func TestRequestsWithoutADeadlineShareRoundTrips(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, _ *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, _ *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
@@ -325,7 +320,7 @@ func TestRequestsWithoutADeadlineShareRoundTrips(t *testing.T) {
 
 // A connection that breaks takes the whole batch with it; nobody knows what the server did.
 func TestBrokenConnectionEndsItsBatch(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		var all sync.WaitGroup
 		all.Go(func() { must(t, n, lock("first"), script.Granted) })
 		synctest.Wait()
@@ -343,9 +338,48 @@ func TestBrokenConnectionEndsItsBatch(t *testing.T) {
 	})
 }
 
+// A connection that the server closed before anything was written on it loses no request.
+func TestRequestOfWhichNothingWasWrittenGoesOutAgain(t *testing.T) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		for range 10 {
+			net.Break() // and nobody has had the time to notice
+			must(t, n, lock("a"), script.Granted)
+			must(t, n, unlock("a"), script.Released)
+		}
+	})
+}
+
+// While an answer is overdue nothing is sent behind it: it would be as late. The connection goes when nobody waits for
+// anything on it, and then the others have their chance.
+func TestNothingIsSentBehindAnOverdueAnswer(t *testing.T) {
+	inStream(t, 3, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+		net.Hold()
+		var all sync.WaitGroup
+		all.Go(func() { timesOut(t, n, 100*time.Millisecond, verdict{sent: true, timeout: true}) })
+		synctest.Wait()
+		all.Go(func() { timesOut(t, n, 300*time.Millisecond, verdict{sent: true, timeout: true}) })
+		time.Sleep(150 * time.Millisecond)
+		all.Go(func() { timesOut(t, n, 80*time.Millisecond, verdict{timeout: true}) })
+		all.Go(func() { must(t, n, lock("in time"), script.Granted) })
+		time.Sleep(170 * time.Millisecond) // the connection is gone
+		net.Resume()
+		all.Wait()
+	})
+}
+
+// An answer to nothing is no answer to what is asked next.
+func TestAnswerThatNobodyAskedForEndsTheConnection(t *testing.T) {
+	f := serve(t, on("EVALSHA", granted()+granted()))
+	n := open(t, f.url())
+	for range 3 {
+		_, _ = ask(n, lock("a"), patience) // which of the two it was, nobody can tell
+	}
+	eventually(t, "connections are given up", func() bool { return len(f.said()) >= 2 })
+}
+
 // A node that hangs makes no queue without end.
 func TestFullQueueRefuses(t *testing.T) {
-	inQueue(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
+	inStream(t, 1, func(t *testing.T, net *faultnet.Node, n *node.Node) {
 		net.Hold()
 		var mu sync.Mutex
 		refused := 0
