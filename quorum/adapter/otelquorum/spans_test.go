@@ -207,7 +207,7 @@ func TestNoPasswordIsTold(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if p := w.metrics(); p.sum("redquorum.votes", "error.type=denied") != 3 {
+	if p := w.metrics(); p.sum("redquorum.votes", "error.type=denied", "operation=acquire") != 3 {
 		t.Errorf("three votes were to be denied:\n\t%s", p.of("redquorum.votes"))
 	}
 	for point := range w.metrics() {
