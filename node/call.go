@@ -26,10 +26,12 @@ type Call struct {
 	told     chan outcome    // of those who wait, in place of To; has room for one
 	words    []string        // of a command that is no script, in place of Request
 	guards   bool            // a question of the guard's own
+	relies   bool            // on what the sentinels say
 	bySource bool            // the server does not know the script's name
 	repeated bool            // after it was refused untouched
 	waited   bool            // behind others, for room on the connection
 	resent   bool            // after nothing of it was written
+	hopes    bool            // for the connection that is being made
 
 	// As of the last time it was written. Guarded by the stream's mutex, like the stage.
 	sent  clock.Instant
@@ -65,7 +67,9 @@ func (n *Node) Send(c *Call) {
 	case n.closed.Load():
 		n.tell(outcome{call: c, err: &Error{Node: n.name, Err: ErrClosed}})
 	case n.guard.on && n.guard.doubt.Load():
-		n.sendChecked(c)
+		n.sendAside(c, true)
+	case n.sentinels != nil:
+		n.sendAside(c, false)
 	default:
 		n.stream.put(c)
 	}
@@ -114,9 +118,9 @@ func (n *Node) ask(ctx context.Context, req script.Request, until clock.Instant)
 	return c, n.await(ctx, c)
 }
 
-// sendChecked sends a call when the node was looked at.
-func (n *Node) sendChecked(c *Call) {
-	check := func() {
+// sendAside sends a call when what it has to wait for is done: a check of the node, perhaps, and the word of its sentinels.
+func (n *Node) sendAside(c *Call, checked bool) {
+	prepare := func() {
 		ctx := c.ctx
 		if ctx == nil {
 			ctx = context.Background()
@@ -126,15 +130,42 @@ func (n *Node) sendChecked(c *Call) {
 			ctx, cancel = context.WithDeadline(ctx, c.Deadline)
 			defer cancel()
 		}
-		if _, err := n.Check(ctx); err != nil {
-			n.stream.end(c, err)
-			return
+		if checked {
+			if _, err := n.Check(ctx); err != nil {
+				n.stream.end(c, err)
+				return
+			}
+		}
+		if n.sentinels != nil {
+			if err := n.rely(ctx, c); err != nil {
+				n.stream.end(c, &Error{Node: n.name, Err: err})
+				return
+			}
 		}
 		n.stream.put(c)
 	}
-	if !n.stream.aside(check) {
+	if !n.stream.aside(prepare) {
 		n.stream.end(c, &Error{Node: n.name, Err: ErrClosed})
 	}
+}
+
+// rely bounds a call by the word of the sentinels: it is answered by the server they named while that is good, or not at all.
+func (n *Node) rely(ctx context.Context, c *Call) error {
+	_, relied, err := n.sentinels.rely(ctx)
+	switch {
+	case err != nil:
+		return err
+	case n.sentinels.rests():
+		return ErrPromoted
+	}
+	if !c.Until.IsZero() && relied.Before(c.Until) {
+		c.Until = relied
+	}
+	if end := time.Now().Add(relied.Sub(n.clock.Now())); c.Deadline.IsZero() || end.Before(c.Deadline) {
+		c.Deadline = end
+	}
+	c.relies = true
+	return nil
 }
 
 // answered takes in what a call was answered, or that it was not.
@@ -183,8 +214,8 @@ func (n *Node) tell(o outcome) {
 
 // again sends a call once more that has had no effect, perhaps after a check.
 func (n *Node) again(c *Call, checked bool) {
-	if checked {
-		n.sendChecked(c)
+	if checked || n.sentinels != nil && c.relies {
+		n.sendAside(c, checked)
 	} else {
 		n.stream.put(c)
 	}
@@ -192,16 +223,16 @@ func (n *Node) again(c *Call, checked bool) {
 
 // A way is how far a request got, which its error tells.
 type way struct {
-	sent   bool
-	last   int64 // the last moment, on the node's clock, at which it may take effect
-	script *script.Script
+	sent bool
+	last int64 // the last moment, on the node's clock, at which it may take effect
+	req  *script.Prepared
 }
 
 func (c *Call) way() way {
 	if c.Request == nil {
 		return way{} // nothing that could take effect was sent
 	}
-	return way{sent: c.stage == flying, last: c.last, script: c.Request.Script()}
+	return way{sent: c.stage == flying, last: c.last, req: c.Request}
 }
 
 var errOdd = errors.New("unexpected answer")

@@ -200,7 +200,7 @@ func dialSocket(network, addr string, config *tls.Config) dialFunc {
 			_ = conn.Close()
 			return nil, err
 		}
-		return secure, nil
+		return partingConn{secure}, nil
 	}
 }
 

@@ -14,6 +14,8 @@
 //   - Nothing is ever sent twice behind the caller's back: go-redis' retries are off, and a connection on which nobody
 //     waits any longer for what was sent is reset (SO_LINGER 0), so that the kernel does not deliver it after all.
 //   - A password never appears in an error or a log.
+//   - Behind Sentinel ([NewFailover]) a request goes to the server that more than half of the sentinels named within the last two
+//     seconds, or nowhere.
 //
 // # What is not
 //

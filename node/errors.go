@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -53,33 +51,10 @@ func Refused(err error) bool {
 	return errors.As(err, &e) && e.Refused
 }
 
-// Permanent tells whether err is one that waiting cannot cure: the node answers, and refuses the client's credentials,
-// its permissions or the commands themselves.
-func Permanent(err error) bool {
-	var answer redis.Error
-	if !errors.As(err, &answer) {
-		return false
-	}
-	text := answer.Error()
-	for _, class := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR unknown command", "ERR invalid password", "ERR AUTH"} {
-		if strings.HasPrefix(text, class) {
-			return true
-		}
-	}
-	// A call inside a script was refused. Redis 7.2 says NOPERM somewhere, older ones have words of their own for it.
-	for _, words := range []string{"NOPERM", "The user executing the script can't", "Unknown Redis command called"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
-}
-
 // wrap tells what an error means for a request that got so far: see Error.
 func (n *Node) wrap(err error, w way) error {
 	e := &Error{Node: n.name, Sent: w.sent, Err: err}
 	var answer redis.Error
-	var timeout net.Error
 	var handshake *Error
 	switch {
 	case errors.As(err, &handshake): // the check of a new connection
@@ -92,14 +67,10 @@ func (n *Node) wrap(err error, w way) error {
 		// An answer is final: either the request was refused as a whole, or its script was cut off.
 		e.Refused = true
 		e.Sent = w.sent && cutOff(answer)
-		if w.script != nil {
-			if line := culprit(answer, w.script.Source); line != "" {
-				e.Err = fmt.Errorf("%w: %s", err, line)
-			}
+		if w.req != nil {
+			e.Err = complete(err, answer, w.req)
 		}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled),
-		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),
-		errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		e.Err = ErrTimeout
 	}
 	if w.sent {
@@ -108,26 +79,16 @@ func (n *Node) wrap(err error, w way) error {
 	return e
 }
 
+// timedOut tells whether an error is that time was up.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
 // cutOff tells whether a script ran into an error in the middle: Redis names the script and the line.
 func cutOff(answer redis.Error) bool {
 	text := answer.Error()
 	return strings.Contains(text, "user_script") || strings.Contains(text, "script:")
 }
-
-// culprit quotes the line of a script at which it was cut off. Up to version 7.0 Redis tells the number of the line and
-// not which command the user may not run.
-func culprit(answer redis.Error, source string) string {
-	at := scriptLine.FindStringSubmatch(answer.Error())
-	if at == nil {
-		return ""
-	}
-	n, err := strconv.Atoi(at[1])
-	lines := strings.Split(source, "\n")
-	if err != nil || n < 1 || n > len(lines) {
-		return ""
-	}
-	line, _, _ := strings.Cut(lines[n-1], "--") // a comment
-	return strings.TrimSpace(line)
-}
-
-var scriptLine = regexp.MustCompile(`user_script: ?([0-9]+)`)

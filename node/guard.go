@@ -79,7 +79,7 @@ func (n *Node) Check(ctx context.Context) (script.Record, error) {
 func (n *Node) Settle(ctx context.Context, found script.Record, quarantine time.Duration, until clock.Instant) error {
 	req := script.Settle{
 		Incarnation: found.Incarnation, Run: found.Run, Quarantine: quarantine, TTL: n.guard.TTL(), Nodes: n.guard.Nodes,
-		Durable: durable(ctx, n.client),
+		Durable: durable(ctx, n.client), Lingers: n.lingers(),
 	}
 	switch _, o := n.ask(ctx, req, until); {
 	case o.err != nil:
@@ -125,7 +125,7 @@ func (n *Node) checkNew(ctx context.Context, conn *redis.Conn) error {
 // check takes in what a look at the record finds.
 func (n *Node) check(ctx context.Context, on processor, look func(script.Check) (script.Record, error)) (script.Record, error) {
 	n.guard.doubt.Store(false) // before looking: what gives doubt meanwhile counts
-	req := script.Check{Fresh: fmt.Sprintf("%s/%d", n.guard.Client(), n.guard.begun.Add(1)), TTL: n.guard.TTL(), Nodes: n.guard.Nodes}
+	req := script.Check{Fresh: fmt.Sprintf("%s/%d", n.guard.Client(), n.guard.begun.Add(1)), TTL: n.guard.TTL(), Nodes: n.guard.Nodes, Lingers: n.lingers()}
 	record, err := look(req)
 	if err == nil && record.Standing == script.StandingAsk {
 		req.Durable = durable(ctx, on)
@@ -144,10 +144,22 @@ func (n *Node) check(ctx context.Context, on processor, look func(script.Check) 
 		return script.Record{}, unsent(err)
 	}
 	n.guard.record.Store(&record)
+	if n.sentinels != nil {
+		undecided := record.Standing == script.StandingUnsettled
+		n.sentinels.found(undecided || record.Quarantine > 0, record.Age, n.clock.Now())
+	}
 	if n.guard.Checked != nil {
 		n.guard.Checked(record)
 	}
 	return record, nil
+}
+
+// lingers is for how long a server that was the node before this one may go on voting.
+func (n *Node) lingers() time.Duration {
+	if n.sentinels == nil {
+		return 0
+	}
+	return lingers
 }
 
 // unsent is the error of a check, as that of the request which had to wait for it: the request was not sent, or was

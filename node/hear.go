@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,23 +16,20 @@ import (
 // hear subscribes over one connection until it breaks or nobody listens any more. It reports whether anything was
 // ever heard on it.
 //
-// go-redis would reconnect by itself, without a deadline and without telling what it missed, and would not notice a
-// server that has stopped. So a subscription gets a client of its own, which may dial once, and our own heartbeat.
+// A subscription has our own heartbeat: go-redis would not notice a server that has stopped.
 func (n *Node) hear(budget time.Duration) (heard bool) {
-	opts := *n.opts
-	opts.PoolSize = 1
-	opts.Dialer = dialOnce(opts.Dialer)
-	client := redis.NewClient(&opts)
-	defer func() { _ = client.Close() }() // nothing is under way
-
 	s := &subscription{node: n, budget: budget, broken: make(chan struct{})}
-	s.pubsub = client.Subscribe(context.Background())
+	var hangUp func()
+	s.pubsub, hangUp = n.subscriber()
+	subscribed := map[string]bool{}
 	defer func() {
-		_ = s.pubsub.Close() // ends receive
-		_ = s.group.Wait()   // returns no error
+		hangUp()           // ends receive
+		_ = s.group.Wait() // returns no error
+		if s.refused != nil {
+			n.listening.tellAll(Event{Err: n.refusal(s.refused, slices.Sorted(maps.Keys(subscribed))...)})
+		}
 	}()
 
-	subscribed := map[string]bool{}
 	if !s.follow(subscribed) || len(subscribed) == 0 {
 		return false
 	}
@@ -54,6 +53,22 @@ func (n *Node) hear(budget time.Duration) (heard bool) {
 	}
 }
 
+// subscriber returns a connection for subscriptions, and how to end it.
+//
+// go-redis would reconnect by itself, without a deadline and without telling what it missed. So every such connection gets a
+// client of its own, which may dial once.
+func (n *Node) subscriber() (pubsub *redis.PubSub, hangUp func()) {
+	opts := *n.opts
+	opts.PoolSize = 1
+	opts.Dialer = dialOnce(opts.Dialer)
+	client := redis.NewClient(&opts)
+	pubsub = client.Subscribe(context.Background())
+	return pubsub, func() {
+		_ = pubsub.Close()
+		_ = client.Close() // nothing is under way
+	}
+}
+
 // subscription is one connection that listens.
 type subscription struct {
 	node   *Node
@@ -61,6 +76,8 @@ type subscription struct {
 	budget time.Duration
 	group  errgroup.Group
 	broken chan struct{} // closed when receiving failed
+
+	refused error // why it failed, if the server would not have it; read when receiving is over
 
 	heard  atomic.Bool // something arrived, ever
 	recent atomic.Bool // something arrived since the last heartbeat
@@ -108,6 +125,10 @@ func (s *subscription) receive() error {
 	defer close(s.broken)
 	for {
 		msg, err := s.pubsub.Receive(context.Background())
+		var answer redis.Error
+		if errors.As(err, &answer) {
+			s.refused = err
+		}
 		if err != nil {
 			return nil
 		}

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,9 @@ type Event struct {
 	Subscribed bool
 	// Payload is the message, if it is one.
 	Payload string
+	// Err tells that the server refuses what listening needs, and names it: no messages arrive, on any channel. It is
+	// tried again, less and less often.
+	Err error
 }
 
 // Listen calls hear for every message on a channel and for every (re)subscription, until stop is called. All
@@ -187,6 +192,16 @@ func (ls *listeners) wanted() map[string]bool {
 		}
 	}
 	return set
+}
+
+// tellAll passes an event on to all listeners.
+func (ls *listeners) tellAll(e Event) {
+	ls.mu.Lock()
+	channels := slices.Collect(maps.Keys(ls.channels))
+	ls.mu.Unlock()
+	for _, channel := range channels {
+		ls.tell(channel, e)
+	}
 }
 
 // tell passes an event on to the listeners of a channel.

@@ -48,11 +48,23 @@ func (e *ear) subscribed() (n int) {
 	return n
 }
 
+// refused is why nothing is heard, as it was told last.
+func (e *ear) refused() (err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.events {
+		if ev.Err != nil {
+			err = ev.Err
+		}
+	}
+	return err
+}
+
 func (e *ear) messages() (payloads []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range e.events {
-		if !ev.Subscribed {
+		if !ev.Subscribed && ev.Err == nil {
 			payloads = append(payloads, ev.Payload)
 		}
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"path"
@@ -28,6 +29,8 @@ type Node struct {
 	stream stream
 	dial   dialFunc
 
+	sentinels *sentinels // say which server it is; nil if that never changes
+
 	listening listeners
 
 	closed  atomic.Bool
@@ -35,8 +38,23 @@ type Node struct {
 }
 
 // Open returns the node at a URL: redis://[user:password@]host:port[/db], rediss:// for TLS, unix:// for a socket,
-// with go-redis' query options. It does no I/O. An error names what is wrong, and never contains the credentials.
+// with go-redis' query options. It talks to nobody. An error names what is wrong, and never contains the credentials.
+//
+// The options cacert, cert and key of rediss:// name PEM files: the authority that signs the servers' certificates, in place of
+// those of the system, and the client's own certificate and private key. The last two are read again for every
+// connection, so they may be renewed while the process runs. Whatever else there is to say about TLS, [New] takes.
+//
+// redis+sentinel://[user:password@]host:port,host:port,…/master[/db] is a master that sentinels watch, at these addresses
+// (port 26379 if it is left out), rediss+sentinel:// with TLS to all of them. The credentials are the master's; those of the
+// sentinels are the options sentinel_username and sentinel_password. See [NewFailover] for what such a node needs.
 func Open(rawURL string, options ...Option) (*Node, error) {
+	if scheme, _, ok := strings.Cut(rawURL, "://"); ok && (scheme == "redis"+sentinelSuffix || scheme == "rediss"+sentinelSuffix) {
+		w, err := parseSentinelURL(rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return newFailover(w, options)
+	}
 	opts, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
@@ -50,24 +68,34 @@ func New(opts *redis.Options, options ...Option) (*Node, error) {
 	if err := validate(opts); err != nil {
 		return nil, err
 	}
-	n := &Node{clock: clock.System(), name: name(opts), addr: address(opts)}
+	n := &Node{name: name(opts), addr: address(opts)}
+	dial, plain := dialer(*opts, network(opts))
+	n.start(opts, dial, plain, options)
+	return n, nil
+}
+
+// start makes the node usable. plain says that what is dialled is without TLS of ours.
+func (n *Node) start(opts *redis.Options, dial dialFunc, plain bool, options []Option) {
+	n.clock = clock.System()
+	n.dial = dial
 	n.stream.node, n.stream.most = n, defaultBatches
 	for _, option := range options {
 		option(n)
 	}
-	n.opts = n.harden(opts)
+	n.opts = harden(opts, dial, plain)
 
 	main := *n.opts
 	main.OnConnect = n.onConnect(opts.OnConnect)
 	n.client = redis.NewClient(&main)
 	n.listening.node = n
-	return n, nil
 }
 
-// Name names the node in votes, errors and logs: its host and port or socket, and the database if it is not 0.
+// Name names the node in votes, errors and logs: its host and port or socket, and the database if it is not 0. Behind
+// Sentinel it is master@host:port, with the first of the sentinels.
 func (n *Node) Name() string { return n.name }
 
-// Address tells servers apart: two nodes with one address are one server, whatever their databases.
+// Address tells servers apart: two nodes with one address are one server, whatever their databases. Behind Sentinel it is the
+// master's name with the addresses of the sentinels.
 func (n *Node) Address() string { return n.addr }
 
 // Clock is the clock on which the Node measures time.
@@ -109,6 +137,9 @@ func (n *Node) Close() error {
 		n.stream.close()
 		n.listening.close()
 		err = n.client.Close()
+		if n.sentinels != nil {
+			err = errors.Join(err, n.sentinels.close())
+		}
 	})
 	return err
 }

@@ -37,7 +37,7 @@ func parseURL(raw string) (*redis.Options, error) {
 	scheme, _, ok := strings.Cut(raw, "://")
 	switch {
 	case !ok:
-		return nil, errors.New("node: an address without a scheme: want redis://, rediss:// or unix://")
+		return nil, errors.New("node: an address without a scheme: want redis://, rediss:// or unix://, or redis+sentinel://")
 	case strings.ContainsFunc(scheme, func(r rune) bool { return r < 'A' || r > 'z' }):
 		// user:password and an address that begins later, perhaps.
 		return nil, errors.New("node: an address whose scheme is none (its text is withheld, it may hold a password): " +
@@ -63,9 +63,19 @@ func parseURL(raw string) (*redis.Options, error) {
 	case u.Fragment != "":
 		return nil, fmt.Errorf("node: address %q goes on with a '#': want %s with special characters percent-encoded", shown, form)
 	}
+	files, rest, err := takeCertificates(u)
+	if err != nil {
+		return nil, fmt.Errorf("node: address %q %w", shown, err)
+	}
+	if rest != u {
+		raw = rest.String()
+	}
 	opts, err := redis.ParseURL(raw)
 	if err != nil {
 		return nil, fmt.Errorf("node: address %q: want %s with options that go-redis knows", shown, form)
+	}
+	if err := files.apply(opts); err != nil {
+		return nil, fmt.Errorf("node: address %q: %w", shown, err)
 	}
 	return opts, nil
 }
@@ -123,8 +133,8 @@ func validate(opts *redis.Options) error {
 //   - the context's deadline is the only timeout, for dialling, the handshake, waiting for a connection, writing and
 //     reading: one budget a request, not five;
 //   - no CLIENT SETINFO and no maintenance notifications: two round trips less a connection, and no DNS look-up;
-//   - connections are made by [lateConn].
-func (n *Node) harden(opts *redis.Options) *redis.Options {
+//   - connections are made by [lateConn], with dial; plain says that it is without TLS of ours.
+func harden(opts *redis.Options, dial dialFunc, plain bool) *redis.Options {
 	o := *opts
 	o.Network = network(opts)
 	o.MaxRetries = -1
@@ -138,8 +148,6 @@ func (n *Node) harden(opts *redis.Options) *redis.Options {
 	o.MinIdleConns = 0   // made in the background, without a deadline
 	o.MaxActiveConns = 0 // would refuse requests at once; the pool's size bounds the connections, and requests wait for one
 
-	dial, plain := dialer(*opts, o.Network)
-	n.dial = dial
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if plain {
 			return lateSocket{newLateConn(dial)}, nil

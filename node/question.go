@@ -42,6 +42,6 @@ func (q *question) Args() []any {
 	return q.req.Command(script.Seal{}, q.source)
 }
 
-func (q *question) way() way { return way{sent: q.written.Load(), script: q.req.Script()} }
+func (q *question) way() way { return way{sent: q.written.Load(), req: q.req} }
 
 var _ redis.Cmder = (*question)(nil)

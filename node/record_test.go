@@ -49,7 +49,7 @@ func TestCheckTellsTheServerWhatTheClientKnows(t *testing.T) {
 	}
 	fresh := map[string]bool{}
 	for i, a := range sent {
-		if want := []string{"0", a[1], map[bool]string{true: "30000", false: "3600000"}[i < 2], "7", ""}; !slices.Equal(a, want) {
+		if want := []string{"0", a[1], map[bool]string{true: "30000", false: "3600000"}[i < 2], "7", "", "0"}; !slices.Equal(a, want) {
 			t.Errorf("checked with %q, want %q", a, want)
 		}
 		fresh[a[1]] = true
@@ -175,7 +175,7 @@ func TestDecisionIsSentToTheServerThatWasFound(t *testing.T) {
 			if last := micros(t, sent[0]); last > now.Add(time.Second).UnixMicro()+2000 || last < now.UnixMicro() {
 				t.Errorf("its last moment is %d", last)
 			}
-			if want := []string{sent[0], "one", "run", "60000", "30000", "3", "no"}; !slices.Equal(sent, want) {
+			if want := []string{sent[0], "one", "run", "60000", "30000", "3", "no", "0"}; !slices.Equal(sent, want) {
 				t.Errorf("sent %q, want %q", sent, want)
 			}
 			want := []string{"HELLO", "CHECK", "CHECK", "SETTLE"}

@@ -189,6 +189,10 @@ func (s *stream) load(l *link) {
 			s.finish(c, errLate)
 			continue
 		}
+		if c.relies && s.node.sentinels.rests() { // the check of the connection may just have found that
+			s.finish(c, ErrPromoted)
+			continue
+		}
 		c.sent, c.last = now, 0
 		if !c.Until.IsZero() {
 			c.last, _ = s.node.offset.nodeTime(c.Until)
@@ -219,17 +223,16 @@ func (s *stream) dial() {
 	}
 	// It may take as long as the call that has most time.
 	var latest time.Time
+	bounded := true
 	for _, c := range s.waiting {
-		if c.Deadline.IsZero() {
-			latest = time.Time{}
-			break
-		}
+		c.hopes = true
+		bounded = bounded && !c.Deadline.IsZero()
 		if c.Deadline.After(latest) {
 			latest = c.Deadline
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if !latest.IsZero() {
+	if bounded {
 		ctx, cancel = context.WithDeadline(context.Background(), latest)
 	}
 	s.dialing = cancel
@@ -248,12 +251,14 @@ func (s *stream) dial() {
 		case err == nil:
 			s.link = l
 			s.group.Go(func() { s.read(l) })
-		case latest.IsZero() || time.Now().Before(latest):
-			// Whoever waits hears why. If it was for lack of time, those that are left have some, and try again.
-			for _, c := range s.waiting {
-				s.finish(c, err)
-			}
-			s.waiting = nil
+		case !bounded || time.Now().Before(latest):
+			// Who waited for it hears why; who came since, or has time left where it was for lack of time, tries again.
+			s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool {
+				if c.hopes {
+					s.finish(c, err)
+				}
+				return c.hopes
+			})
 		}
 		s.pump()
 	})

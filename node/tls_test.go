@@ -1,70 +1,29 @@
 package node_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"fmt"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/authority"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
 )
 
-// authority issues certificates for 127.0.0.1 and localhost.
-type authority struct {
-	pool *x509.CertPool
-	cert tls.Certificate
-}
-
-func newAuthority(t *testing.T) authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redquorum test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	return authority{pool, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
-}
-
 func TestTLS(t *testing.T) {
-	ca := newAuthority(t)
+	ca := authority.New(t)
 	var asked atomic.Value // the name that the client asked for
 	m := miniredis.NewMiniRedis()
 	if err := m.StartTLS(&tls.Config{
-		Certificates: []tls.Certificate{ca.cert},
+		Certificates: []tls.Certificate{ca.Issue(t, "server").TLS},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			asked.Store(hello.ServerName)
 			return nil, nil
@@ -76,9 +35,9 @@ func TestTLS(t *testing.T) {
 	local := "localhost:" + m.Port()
 
 	for title, config := range map[string]*tls.Config{
-		"its certificate is checked":     {RootCAs: ca.pool},
+		"its certificate is checked":     {RootCAs: ca.Pool},
 		"its certificate is not checked": {InsecureSkipVerify: true},
-		"by another name":                {RootCAs: ca.pool, ServerName: "localhost"},
+		"by another name":                {RootCAs: ca.Pool, ServerName: "localhost"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			asked.Store("")
@@ -96,7 +55,7 @@ func TestTLS(t *testing.T) {
 	}
 	t.Run("a certificate of somebody else's", func(t *testing.T) {
 		_, err := ask(open(t, "rediss://"+local), lock("a"), patience)
-		wantError(t, err, verdict{})
+		wantError(t, err, verdict{permanent: true})
 		var unknown x509.UnknownAuthorityError
 		if !errors.As(err, &unknown) {
 			t.Errorf("got %v, want an unknown authority", err)
@@ -111,48 +70,68 @@ func TestTLS(t *testing.T) {
 	})
 }
 
+// secured starts a server that shows a certificate, and wants one of the same authority.
+func secured(t *testing.T, ca *authority.Authority, args ...string) *redisserver.Server {
+	t.Helper()
+	own := ca.Issue(t, "server")
+	return redisserver.StartTLS(t, redisserver.TLS{Cert: own.Cert, Key: own.Key, CA: ca.File}, args...)
+}
+
 func TestTLSOfARealServer(t *testing.T) {
-	ca := newAuthority(t)
-	dir := t.TempDir()
-	der, err := x509.MarshalECPrivateKey(ca.cert.PrivateKey.(*ecdsa.PrivateKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: ca.cert.Certificate[0]},
-		keyFile:  {Type: "EC PRIVATE KEY", Bytes: der},
-	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	redisserver.Require(t)
-	plain := redisserver.Start(t)
-	free, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := fmt.Sprint(free.Addr().(*net.TCPAddr).Port)
-	_ = free.Close()
-	for setting, value := range map[string]string{
-		"tls-cert-file": certFile, "tls-key-file": keyFile, "tls-ca-cert-file": certFile, "tls-auth-clients": "no",
-	} {
-		if err := plain.Client().ConfigSet(t.Context(), setting, value).Err(); err != nil {
-			t.Skipf("this server was built without TLS: %v", err)
-		}
-	}
-	if err := plain.Client().ConfigSet(t.Context(), "tls-port", port).Err(); err != nil {
-		t.Fatal(err)
-	}
-	n := with(t, &redis.Options{Addr: "127.0.0.1:" + port, TLSConfig: &tls.Config{RootCAs: ca.pool}})
+	ca := authority.New(t)
+	s := secured(t, ca)
+	n := with(t, &redis.Options{Addr: s.SecureAddr(), TLSConfig: &tls.Config{
+		RootCAs: ca.Pool, Certificates: []tls.Certificate{ca.Issue(t, "client").TLS},
+	}})
 	for range 10 {
 		must(t, n, lock("a"), script.Granted)
 		must(t, n, unlock("a"), script.Released)
 	}
-	if err := plain.Pause(); err != nil {
+	e, stop := listen(t, n, "a")
+	defer stop()
+	publish(t, s, "a", "over TLS")
+	eventually(t, "heard", func() bool { return slices.Contains(e.messages(), "over TLS") })
+	if err := s.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	endsInTime(t, n, verdict{timeout: true, sent: true})
-	endsInTime(t, n, verdict{timeout: true})
+	endsInTime(t, n, verdict{timeout: true}) // in the handshake
+}
+
+// Which of the two does not trust the other, and why, is said at once, and is nothing that waiting cures.
+func TestCertificatesThatAreNotAccepted(t *testing.T) {
+	ca, another := authority.New(t), authority.New(t)
+	s := secured(t, ca)
+	old := ca.IssueExpired(t, "old server")
+	outdated := redisserver.StartTLS(t, redisserver.TLS{Cert: old.Cert, Key: old.Key})
+	good := ca.Issue(t, "client").TLS
+	for title, tt := range map[string]struct {
+		server *redisserver.Server
+		config *tls.Config
+		why    string
+	}{
+		"the server's is of another authority": {s, &tls.Config{RootCAs: another.Pool, Certificates: []tls.Certificate{good}}, "unknown authority"},
+		"the server's is another server's":     {s, &tls.Config{RootCAs: ca.Pool, ServerName: "example.com"}, "not example.com"},
+		"the server's has expired":             {outdated, &tls.Config{RootCAs: ca.Pool}, "expired"},
+		"the client has none":                  {s, &tls.Config{RootCAs: ca.Pool}, "certificate required"},
+		"the client has none, TLS 1.2":         {s, &tls.Config{RootCAs: ca.Pool, MaxVersion: tls.VersionTLS12}, "handshake failure"},
+		"the client's is of another authority": {s, &tls.Config{RootCAs: ca.Pool, GetClientCertificate: always(another.Issue(t, "client").TLS)}, "unknown certificate authority"},
+		"the client's has expired":             {s, &tls.Config{RootCAs: ca.Pool, Certificates: []tls.Certificate{ca.IssueExpired(t, "old client").TLS}}, "expired certificate"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			n := with(t, &redis.Options{Addr: tt.server.SecureAddr(), Password: secret, TLSConfig: tt.config})
+			for range 20 { // whatever arrives first at the client, the alert or the end of the connection
+				_, err := ask(n, lock("a"), patience)
+				wantError(t, err, verdict{permanent: true})
+				if err == nil || !strings.Contains(err.Error(), tt.why) || strings.Contains(err.Error(), secret) {
+					t.Errorf("got %v, want one that says %s", err, tt.why)
+				}
+			}
+		})
+	}
+}
+
+// always shows a certificate, whatever authorities the server names. crypto/tls would show none that they have not signed.
+func always(c tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c, nil }
 }

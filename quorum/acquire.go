@@ -11,7 +11,7 @@ import (
 //
 // ctx bounds the waiting, never the lease. It ends with a *QuorumError that matches ctx's error; with WithWaitTime also
 // with one that matches ErrNotAcquired or ErrNoQuorum. It fails at once when more than N - quorum nodes answer errors
-// that waiting cannot cure (credentials, permissions), or when two of the addresses turn out to be one server.
+// that waiting cannot cure (credentials, certificates, permissions), or when two of the addresses turn out to be one server.
 //
 // Under a context made by [Lease.Context] of a live lease of the same name it adds a hold to that lease instead: see
 // there for what that means for goroutines.

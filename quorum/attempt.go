@@ -71,7 +71,7 @@ const maxClamp = time.Second
 func (a *attempt) request() *errand {
 	return &errand{
 		req: script.Prepare(script.Acquire{
-			Name: a.claim.name, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
+			Name: a.claim.key, Holder: a.claim.holder, Count: 1, TTL: a.terms.ttl,
 			Proposal: a.proposal, Clamp: min(a.terms.ttl/4, maxClamp), More: a.more,
 		}),
 		until: a.end(), begun: a.start, ttl: a.terms.ttl, to: a.ballot,

@@ -9,12 +9,13 @@ import "github.com/redquorum/redquorum/script"
 type claim struct {
 	c      *Coordinator
 	name   string
+	key    string // what the nodes know it by
 	holder string
 	lanes  []lane
 }
 
 func (c *Coordinator) newClaim(name string) *claim {
-	cl := &claim{c: c, name: name, holder: c.newHolder(), lanes: make([]lane, len(c.nodes))}
+	cl := &claim{c: c, name: name, key: c.key(name), holder: c.newHolder(), lanes: make([]lane, len(c.nodes))}
 	for i, n := range c.nodes {
 		l := &cl.lanes[i]
 		l.c, l.node, l.i = c, n, i
@@ -43,7 +44,7 @@ func (cl *claim) withdraw(t terms) { cl.leave(t, script.RolledBack, 0, nobody{})
 
 // leave says farewell on all nodes.
 func (cl *claim) leave(t terms, payload string, token int64, to receiver) {
-	req := script.Release{Name: cl.name, Holder: cl.holder, Payload: payload, Token: token, TTL: t.ttl}
+	req := script.Release{Name: cl.key, Holder: cl.holder, Payload: payload, Token: token, TTL: t.ttl}
 	cl.put(&errand{req: script.Prepare(req), begun: cl.c.clock.Now(), farewell: true, ttl: t.ttl, to: to})
 }
 

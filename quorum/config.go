@@ -50,6 +50,13 @@ type Config struct {
 	// All clients of a set of nodes must agree. The guard needs the permission to run INFO.
 	NoRestartGuard bool
 
+	// Prefix is put in front of every name on its way to the nodes, so that users of the same nodes do not meet, and an
+	// ACL can confine them (see [ACL]). Names in errors, leases and the log are the caller's; Redisson has to use the prefix
+	// and the name. Clients with other prefixes have other locks; end a prefix so that none begins another, "shop:" and not
+	// "shop". The nodes' records, and so the restart guard and the longest TTL in use, are common to all. Default none. It
+	// has none of *?[]\, no space, and is no beginning of what the nodes keep besides locks ("redquorum_fence:{", say).
+	Prefix string
+
 	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration: once, and once more when
 	// it is over; what goes on failing is at the debug level. Its attributes are name (the lock's), holder and token (of a
 	// lease), node, error, why, left (how long a lease or key has yet) and for (how long a node's votes do not count yet), and
@@ -84,6 +91,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("redquorum: GuardTime %v is negative: want the longest TTL in use, or 0 for TTL", c.GuardTime)
 	case c.MaxHold < 0:
 		return fmt.Errorf("redquorum: MaxHold %v is negative: want more than 0, or 0 for no limit", c.MaxHold)
+	}
+	if err := validatePrefix(c.Prefix); err != nil {
+		return err
 	}
 	c = c.withDefaults()
 	if c.NodeTimeout >= c.TTL {
@@ -120,11 +130,11 @@ func (c Config) withDefaults() Config {
 }
 
 // validateName refuses a name that is no name.
-func validateName(name string) error {
+func (c *Coordinator) validateName(name string) error {
 	if name == "" {
 		return errors.New("redquorum: the lock's name is empty: want at least one byte")
 	}
-	if script.Reserved(name) {
+	if script.Reserved(c.key(name)) {
 		return fmt.Errorf("redquorum: the lock's name is %q, where the nodes keep what locks need: want another one", name)
 	}
 	return nil

@@ -42,6 +42,13 @@ func TestInvalidConfigurationIsRefused(t *testing.T) {
 		{"negative GuardTime", quorum.Config{GuardTime: -time.Minute}, good, []string{"GuardTime", "-1m"}},
 		{"negative drift", quorum.Config{DriftFactor: -0.1}, good, []string{"DriftFactor", "-0.1", "(0,1)"}},
 		{"drift of one", quorum.Config{DriftFactor: 1}, good, []string{"DriftFactor", "(0,1)"}},
+		{"a prefix that is a pattern", quorum.Config{Prefix: "shop*"}, good, []string{`Prefix "shop*"`, "none of *?[]", "ACL"}},
+		{"a prefix that escapes", quorum.Config{Prefix: `shop\`}, good, []string{"Prefix", "ACL"}},
+		{"a prefix of several words", quorum.Config{Prefix: "the shop:"}, good, []string{`"the shop:"`, "no space"}},
+		{"a prefix that ends in NUL", quorum.Config{Prefix: "shop\x00"}, good, []string{`"shop\x00"`, "unprintable"}},
+		{"a prefix that is no text", quorum.Config{Prefix: "shop\xff"}, good, []string{`"shop\xff"`, "unprintable"}},
+		{"a prefix of the nodes' own keys", quorum.Config{Prefix: "red"}, good, []string{`"red"`, "want another one"}},
+		{"a prefix within the nodes' own keys", quorum.Config{Prefix: "redquorum_fence:{shop:"}, good, []string{"redquorum_fence", "want another one"}},
 		{"drift is no number", quorum.Config{DriftFactor: math.NaN()}, good, []string{"DriftFactor", "NaN"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

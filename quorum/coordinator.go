@@ -88,7 +88,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	if err := validateNodes(nodes, cfg.Clock); err != nil {
+	if err := validateNodes(nodes, cfg); err != nil {
 		return nil, err
 	}
 	c := &Coordinator{
@@ -116,7 +116,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 }
 
 // validateNodes refuses a set of nodes that is none.
-func validateNodes(nodes []*node.Node, clk clock.Clock) error {
+func validateNodes(nodes []*node.Node, cfg Config) error {
 	if len(nodes) == 0 {
 		return errors.New("redquorum: no nodes: want at least one address")
 	}
@@ -130,7 +130,11 @@ func validateNodes(nodes []*node.Node, clk clock.Clock) error {
 				first+1, i+1, n.Address())
 		}
 		seen[n.Address()] = i
-		if n.Clock() != clk {
+		if cfg.NoRestartGuard && n.BehindSentinel() {
+			return fmt.Errorf("redquorum: node %s is behind Sentinel, and NoRestartGuard is set: a failover may forget locks, and "+
+				"without the guard two clients would hold one", n.Name())
+		}
+		if n.Clock() != cfg.Clock {
 			return fmt.Errorf("redquorum: node %s measures time on another clock than Config.Clock: want the same one", n.Name())
 		}
 	}

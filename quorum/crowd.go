@@ -185,7 +185,7 @@ func (w *waiter) look() sight {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 		defer cancel()
 		s := sight{node: i}
-		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.name)
+		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.key)
 		seen <- s
 	})
 	select {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,4 +169,22 @@ func ExampleCoordinator_Campaign() {
 	// job 1
 	// job 2
 	// <nil>
+}
+
+// What a user of the nodes has to be permitted who takes locks behind a prefix.
+func ExampleACL() {
+	rules, err := quorum.ACL("shop:")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.Join(rules[:6], "\n"))
+	fmt.Println("and", len(rules)-6, "commands")
+	// Output:
+	// ~shop:*
+	// ~redquorum_fence:{shop:*
+	// ~redquorum_revoked:{shop:*
+	// ~redquorum_node
+	// &redisson_lock__channel:{shop:*
+	// &redisson_lock__channel:shop:*
+	// and 20 commands
 }

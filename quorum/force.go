@@ -16,7 +16,7 @@ import (
 // holder's next renewal.
 func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, error) {
 	const op = "force-release"
-	if err := validateName(name); err != nil {
+	if err := c.validateName(name); err != nil {
 		return false, err
 	}
 	if err := c.enter(); err != nil {
@@ -30,7 +30,7 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 	defer c.keep(name) // what this process holds under that name is not to become anybody else's
 
 	// First who it is. A node that missed the holder would let it restore the lock, unless it knows whom to refuse.
-	b := c.survey(script.Inspect{Name: name})
+	b := c.survey(script.Inspect{Name: c.key(name)})
 	if c.all(ctx, b) != nil {
 		return false, c.failure(op, name, b, contextErrors(ctx)...)
 	}
@@ -52,7 +52,7 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 		lives = sum
 	}
 
-	b = c.survey(script.ForceRelease{Name: name, Holders: holders, Lives: lives})
+	b = c.survey(script.ForceRelease{Name: c.key(name), Holders: holders, Lives: lives})
 	if c.all(ctx, b) != nil {
 		return false, c.failure(op, name, b, contextErrors(ctx)...)
 	}

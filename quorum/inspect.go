@@ -77,7 +77,7 @@ type NodeState struct {
 // Inspect asks every node about a lock and changes nothing. It waits for all nodes, each within its node timeout. It
 // fails, with what is known beside the error, if no quorum answered (ErrNoQuorum) or ctx ended.
 func (c *Coordinator) Inspect(ctx context.Context, name string) (State, error) {
-	if err := validateName(name); err != nil {
+	if err := c.validateName(name); err != nil {
 		return State{}, err
 	}
 	if err := c.enter(); err != nil {
@@ -87,7 +87,7 @@ func (c *Coordinator) Inspect(ctx context.Context, name string) (State, error) {
 	if ctx.Err() != nil {
 		return State{Name: name}, c.noAnswer("inspect", name, contextErrors(ctx)...)
 	}
-	b := c.survey(script.Inspect{Name: name})
+	b := c.survey(script.Inspect{Name: c.key(name)})
 	ended := c.all(ctx, b)
 	answers, _ := b.snapshot()
 	s := c.state(name, answers)

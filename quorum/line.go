@@ -21,6 +21,7 @@ type lines struct {
 type line struct {
 	c    *Coordinator
 	name string
+	key  string // what the nodes know it by
 	all  *lines
 
 	// wake receives when the lock may be free; it has room for one.
@@ -71,7 +72,7 @@ func (ls *lines) find(c *Coordinator, name string) *line {
 		n := len(c.nodes)
 		flags := make([]bool, 3*n)
 		ln = &line{
-			c: c, name: name, all: ls, wake: make(chan struct{}, 1),
+			c: c, name: name, key: c.key(name), all: ls, wake: make(chan struct{}, 1),
 			free: flags[:n:n], announced: flags[n : 2*n : 2*n], confirmed: flags[2*n:],
 		}
 		if ls.byName == nil {
@@ -241,7 +242,7 @@ func (ln *line) listen() bool {
 		return false
 	}
 	ln.subscribed = true
-	channel := script.Channel(ln.name)
+	channel := script.Channel(ln.key)
 	for i, n := range ln.c.nodes {
 		ln.stops = append(ln.stops, n.Listen(channel, ln.c.cfg.NodeTimeout, func(e node.Event) { ln.hear(i, e) }))
 	}
@@ -250,6 +251,11 @@ func (ln *line) listen() bool {
 
 // hear takes in what node i announced.
 func (ln *line) hear(i int, e node.Event) {
+	if e.Err != nil {
+		n := ln.c.nodes[i].name
+		ln.c.guard.warn(n+"/messages", "a node refuses its messages: whoever waits looks every second or so", "node", n, "error", e.Err)
+		return
+	}
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	switch {

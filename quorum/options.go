@@ -53,7 +53,7 @@ func WithWaitTime(d time.Duration) Option {
 // terms resolves the options of one acquire.
 func (c *Coordinator) terms(name string, options []Option) (terms, error) {
 	t := terms{ttl: c.cfg.TTL, watched: true}
-	if err := validateName(name); err != nil {
+	if err := c.validateName(name); err != nil {
 		return t, err
 	}
 	for i, option := range options {

@@ -143,7 +143,7 @@ func (h *hold) begin(op string, count int, extend bool, then func(error)) (*roun
 	}
 	r := &round{ballot: h.c.newBallot(), h: h, op: op, start: now, extend: extend, then: then}
 	h.put(&errand{
-		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		req:   script.Prepare(script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
 		until: end, begun: now, ttl: ttl, to: r,
 	})
 	return r, nil
@@ -282,7 +282,7 @@ func (h *hold) restate(count int) {
 	}
 	b := h.c.newBallot()
 	h.put(&errand{
-		req:   script.Prepare(script.Renew{Name: h.name, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
+		req:   script.Prepare(script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
 		until: end, begun: now, ttl: ttl, to: b,
 	})
 	b.whenComplete(h.heal)

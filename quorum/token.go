@@ -27,7 +27,7 @@ func (a *attempt) agree() *verdict {
 	raise := raising{a.c.newBallot()}
 	e := &errand{
 		req: script.Prepare(script.Raise{
-			Name: a.claim.name, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl,
+			Name: a.claim.key, Holder: a.claim.holder, Token: a.highest, TTL: a.terms.ttl,
 		}),
 		until: a.end(), begun: a.c.clock.Now(), ttl: a.terms.ttl, to: raise,
 	}

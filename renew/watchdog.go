@@ -160,9 +160,10 @@ func (d *Watchdog) callDue() (next clock.Instant, ok bool) {
 		}
 		w, now := d.queue[0], d.clock.Now()
 		if now.Before(w.next()) && (!renewing || !w.soon(now)) {
-			d.armed = w.next()
+			next = w.next()
+			d.armed = next
 			d.mu.Unlock()
-			return w.next(), true
+			return next, true
 		}
 		// The end goes first: a lease that is over is not renewed.
 		call := w.lease.Renew

@@ -5,6 +5,7 @@
 -- ARGV  1 last moment (unused)  2 incarnation to begin, if one has to be begun  3 longest TTL known (ms)
 --       4 how many nodes the client is configured with
 --       5 does this server write everything to disk before it answers? 'yes', 'no', '' = not asked yet
+--       6 for how long a server that Sentinel has replaced may go on voting (ms); 0 = no Sentinel says which one this is
 --
 -- The record is a hash: incarnation, run and replication (ids of the server that it belongs to), since (us), ttl (the
 -- longest in use, ms), nodes, durable; and until (us), the end of its quarantine. Without an "until" nobody has decided
@@ -31,6 +32,7 @@ local function info(section)
   elseif string.find(text.err, 'not supported', 1, true) then
     return '', nil
   end
+  text.err = text.err .. ': INFO'
   return '', text
 end
 local server, denied = info('server')
@@ -68,7 +70,8 @@ end
 -- A Sentinel subscribes to this channel of every master that it watches. INFO shows the line only if min-replicas-to-write
 -- is set.
 local watchers = redis.pcall('PUBSUB', 'NUMSUB', '__sentinel__:hello')
-local watched = not watchers.err and (tonumber(watchers[2]) or 0) > 0
+local lingers = tonumber(ARGV[6])
+local watched = lingers > 0 or not watchers.err and (tonumber(watchers[2]) or 0) > 0
 if watched and not string.find(replication, 'min_slaves_good_slaves', 1, true) then
   return answer('unguarded')
 end
@@ -80,7 +83,7 @@ if record[1] and record[2] == run and record[3] == id then
   end
   -- This server's own record may be as old as its data, and others know of a longer TTL than it could tell when it was
   -- started again. What it has forgotten, it granted before.
-  local till = tonumber(record[8]) + ttl * 1000
+  local till = tonumber(record[8]) + (ttl + lingers) * 1000
   if tonumber(record[4] or 0) > now and tonumber(record[4]) < till then
     redis.call('HSET', KEYS[1], 'until', string.format('%.0f', till))
   end
@@ -105,7 +108,7 @@ if record[4] then
   -- and not a replica that took its place.
   local remembers = record[7] == 'yes' and ARGV[5] == 'yes' and not watched
     and not watchers.err and record[2] ~= run and not string.find(second, '[^0]')
-  local till = math.max(tonumber(record[4]), remembers and 0 or now + ttl * 1000)
+  local till = math.max(tonumber(record[4]), remembers and 0 or now + (ttl + lingers) * 1000)
   fields[#fields + 1] = 'until'
   fields[#fields + 1] = string.format('%.0f', till)
 end

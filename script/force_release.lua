@@ -32,6 +32,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
     revoke(holder)
   elseif not string.find(held.err, 'WRONGTYPE', 1, true) then
     -- Not a key of another type, but no permission, say: whoever is in there could not be revoked.
+    held.err = held.err .. ': HGETALL'
     return held
   end
   lives = math.max(lives, ttl)

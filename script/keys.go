@@ -14,17 +14,16 @@ const (
 // LockKey returns the key of the lock called name: the name itself, as in Redisson.
 func LockKey(name string) string { return name }
 
+const channelPrefix, fencePrefix, revokedPrefix = "redisson_lock__channel:", "redquorum_fence:{", "redquorum_revoked:{"
+
 // Channel returns the channel on which the lock's release is announced. Like Redisson, it adds no braces to a name
 // that has some.
 func Channel(name string) string {
-	const prefix = "redisson_lock__channel:"
 	if strings.Contains(name, "{") {
-		return prefix + name
+		return channelPrefix + name
 	}
-	return prefix + "{" + name + "}"
+	return channelPrefix + "{" + name + "}"
 }
-
-const fencePrefix, revokedPrefix = "redquorum_fence:{", "redquorum_revoked:{"
 
 // FenceKey returns the key of the lock's highest fencing token.
 func FenceKey(name string) string { return fencePrefix + name + "}" }
@@ -35,4 +34,15 @@ func RevokedKey(name string) string { return revokedPrefix + name + "}" }
 // Reserved tells whether a name is no name for a lock, since its key may be the record of a node, or belong to another lock.
 func Reserved(name string) bool {
 	return name == RecordKey || strings.HasPrefix(name, fencePrefix) || strings.HasPrefix(name, revokedPrefix)
+}
+
+// ReservedPrefix tells whether a prefix is none for the names of locks: some of them, or a pattern that has the prefix in
+// front, would take in the record of a node, or what belongs to other locks.
+func ReservedPrefix(prefix string) bool {
+	for _, reserved := range []string{RecordKey, fencePrefix, revokedPrefix} {
+		if prefix != "" && (strings.HasPrefix(reserved, prefix) || strings.HasPrefix(prefix, reserved)) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,8 @@
 -- Probe: run every command that the other scripts need, on a scratch key that is gone at the end, so that a missing
 -- permission, a read-only replica or a full memory shows at start-up and not at the first lock.
 --
--- KEYS  1 scratch lock  2 scratch fence
+-- KEYS  1 scratch lock  2 scratch fence  3 record of this node  4 scratch revoked: permission is asked for all of them,
+--       and the last two are not touched
 -- ARGV  1 last moment (unused)  2 scratch channel
 --
 -- probed  everything worked

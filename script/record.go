@@ -19,6 +19,9 @@ type Check struct {
 	Nodes int
 	// Durable tells whether the server writes everything to disk before it answers.
 	Durable Durability
+	// Lingers is for how long a server that Sentinel has replaced may go on voting: by so much is a quarantine longer than
+	// the longest TTL. 0 means that no Sentinel says which server the node is.
+	Lingers time.Duration
 }
 
 // Durability is whether a server writes everything to disk before it answers.
@@ -38,6 +41,7 @@ func (r Check) args(w *wire) {
 	w.number(millis(r.TTL))
 	w.number(int64(r.Nodes))
 	w.word(string(r.Durable))
+	w.number(millis(r.Lingers))
 }
 
 // Settle decides what an incarnation is worth that began without a record: see settle.lua.
@@ -49,6 +53,7 @@ type Settle struct {
 	TTL        time.Duration
 	Nodes      int
 	Durable    Durability
+	Lingers    time.Duration // see Check
 }
 
 func (Settle) Script() *Script { return settleScript }
@@ -60,6 +65,7 @@ func (r Settle) args(w *wire) {
 	w.number(millis(r.TTL))
 	w.number(int64(r.Nodes))
 	w.word(string(r.Durable))
+	w.number(millis(r.Lingers))
 }
 
 // A Standing is what a check found.

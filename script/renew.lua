@@ -43,6 +43,7 @@ local held = redis.pcall('HGETALL', KEYS[1])
 if held.err then
   -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
   if not string.find(held.err, 'WRONGTYPE', 1, true) then
+    held.err = held.err .. ': HGETALL'
     return held
   end
   return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}

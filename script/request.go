@@ -159,8 +159,13 @@ type Probe struct {
 }
 
 func (Probe) Script() *Script { return probeScript }
-func (r Probe) keys(w *wire)  { w.lockAndFence(r.Name) }
-func (r Probe) args(w *wire)  { w.word(Channel(r.Name)) }
+func (r Probe) keys(w *wire) {
+	// The script touches the first two. The others are those of other requests, and permission is asked for all that are named.
+	w.lockAndFence(r.Name)
+	w.word(RecordKey)
+	w.word(revokedPrefix, r.Name, "}")
+}
+func (r Probe) args(w *wire) { w.word(Channel(r.Name)) }
 
 // lockAndFence writes the two keys that most requests touch.
 func (w *wire) lockAndFence(name string) {

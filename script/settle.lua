@@ -4,6 +4,7 @@
 -- KEYS  1 record of this node
 -- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation  3 run id of the server  4 quarantine (ms; 0 = none)
 --       5 longest TTL known (ms)  6 how many nodes the client is configured with  7 durable: 'yes' or 'no'
+--       8 for how long a server that Sentinel has replaced may go on voting (ms), see check.lua
 --
 -- settled   decided, now or by somebody else before
 -- stranger  this node is not the one that was decided upon: it did nothing
@@ -30,7 +31,7 @@ end
 local ttl = math.max(tonumber(record[3]), tonumber(ARGV[5]))
 local till = 0
 if tonumber(ARGV[4]) > 0 then
-  till = now + math.max(ttl, tonumber(ARGV[4])) * 1000
+  till = now + (math.max(ttl, tonumber(ARGV[4])) + tonumber(ARGV[8])) * 1000
 end
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', till), 'ttl', string.format('%.0f', ttl), 'nodes', ARGV[6],
   'durable', ARGV[7])

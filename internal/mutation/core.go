@@ -14,6 +14,8 @@ var core = []string{
 	"nodes in quarantine grant", "a cluster is new by one look",
 	"one token for all who are handed a hold", "nodes store the first token of a hand-off", "a context nests in what was handed on",
 	"a longer TTL is not put on record", "connections are not checked", "a node whose clock ran off votes",
+	"the sentinels' word is good for ever", "one sentinel decides", "connections to a replaced master stay",
+	"a promoted server is asked at once",
 }
 
 // theCore are the variants of the core; a name that is no variant's is an error of the table.

@@ -180,7 +180,7 @@ var groundVariants = []variant{
 	{
 		name: "missing credentials are waited for",
 		rule: "it answers, and refuses the client's credentials",
-		file: "node/errors.go",
+		file: "node/refusal.go",
 		old:  `if strings.HasPrefix(text, class) {`, new: `if strings.HasPrefix(text, class+"?") {`,
 		caught: []string{"node.TestAnswersThatAreErrors"},
 	},

@@ -117,7 +117,7 @@ var guardVariants = []variant{
 		name: "a restart without a quarantine",
 		rule: "in quarantine until whatever it may have forgotten has expired",
 		file: "script/check.lua",
-		old:  `remembers and 0 or now + ttl * 1000`, new: `0`,
+		old:  `remembers and 0 or now + (ttl + lingers) * 1000`, new: `0`,
 		caught: []string{"script.TestRestartBeginsAnIncarnationInQuarantine"},
 	},
 	{

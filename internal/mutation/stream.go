@@ -24,10 +24,11 @@ var streamVariants = []variant{
 		caught: []string{"node.TestFullQueueRefuses"},
 	},
 	{
-		name: "its time is up, and it is left in the queue",
-		rule: "what waits leaves the queue at its own deadline, and was never sent",
-		file: "node/stream.go",
-		old:  `s.waiting = slices.DeleteFunc(s.waiting,`, new: `_ = slices.DeleteFunc(slices.Clone(s.waiting),`,
+		name:   "its time is up, and it is left in the queue",
+		rule:   "what waits leaves the queue at its own deadline, and was never sent",
+		file:   "node/stream.go",
+		old:    `s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool { return s.over`,
+		new:    `_ = slices.DeleteFunc(slices.Clone(s.waiting), func(c *Call) bool { return s.over`,
 		caught: []string{"node.TestRequestThatWaitsInVainIsNotSent"},
 	},
 	{

@@ -25,8 +25,8 @@ type variant struct {
 // table is every variant that CI breaks the protocol with.
 func table() []variant {
 	return slices.Concat(
-		attemptVariants, holdVariants, nestedVariants, releaseVariants, handoffVariants, waitVariants, luaVariants, groundVariants, guardVariants,
-		clockVariants, streamVariants,
+		attemptVariants, holdVariants, nestedVariants, releaseVariants, handoffVariants, waitVariants, luaVariants, groundVariants, guardVariants, sentinelVariants,
+		clockVariants, streamVariants, prefixVariants,
 	)
 }
 

@@ -38,16 +38,16 @@ func findBinary(binary string) (string, error) {
 	return path, nil
 }
 
-// awaitReady returns when the process at addr answers requests, or says why it
-// never will.
-func awaitReady(p *process, addr string) error {
+// awaitReady returns when the process answers requests, or says why it never
+// will. It listens on all its ports before it answers on any.
+func (s *Server) awaitReady(p *process) error {
 	deadline := time.Now().Add(readyTimeout)
 	for {
-		err := ping(addr, deadline)
+		err := ping(s.Addr(), deadline)
 		// The order matters: a process that could not have its port has
 		// exited, and the answer was somebody else's.
 		if p.exited() {
-			return exitReason(addr)
+			return s.exitReason()
 		}
 		if err == nil {
 			return nil
@@ -61,12 +61,18 @@ func awaitReady(p *process, addr string) error {
 
 // exitReason tells a lost race for the port from everything else that ends a
 // server at its start, such as an argument that it does not know.
-func exitReason(addr string) error {
-	l, err := net.Listen("tcp4", addr)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errPortTaken, err)
+func (s *Server) exitReason() error {
+	addrs := []string{s.Addr()}
+	if s.secure != nil {
+		addrs = append(addrs, s.SecureAddr())
 	}
-	_ = l.Close()
+	for _, addr := range addrs {
+		l, err := net.Listen("tcp4", addr)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPortTaken, err)
+		}
+		_ = l.Close()
+	}
 	return errors.New("the process exited at its start")
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	// Sentinel makes it a sentinel, with these lines of configuration. It goes on
 	// with what it has learnt since when it is restarted.
 	Sentinel string
+	// TLS makes the server listen on a second port, with TLS. The first one stays
+	// as it is, for looking at the server.
+	TLS *TLS
 }
 
 // Server is one redis-server on a port of its own. Its methods may be called
@@ -36,13 +39,15 @@ type Options struct {
 type Server struct {
 	binary  string
 	args    []string
+	tls     *TLS
 	dir     string
 	ownsDir bool
 	watches string // the file in which a sentinel remembers; empty if it is none
 
 	mu     sync.Mutex // serializes the life of the process
 	port   *loopback.Port
-	proc   *process // nil when none runs
+	secure *loopback.Port // nil without TLS
+	proc   *process       // nil when none runs
 	closed bool
 	client *redis.Client
 }
@@ -60,7 +65,7 @@ func Launch(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, args: opts.Args, dir: opts.Dir}
+	s := &Server{binary: binary, args: opts.Args, tls: opts.TLS, dir: opts.Dir}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "redquorum-redis-"); err != nil {
 			return nil, fmt.Errorf("redisserver: %w", err)
@@ -75,19 +80,38 @@ func Launch(opts Options) (*Server, error) {
 		}
 	}
 	for range launchAttempts {
-		if s.port, err = loopback.Reserve(); err != nil {
+		if err = s.reserve(); err != nil {
 			break
 		}
 		if s.proc, err = s.run(); err == nil {
 			return s, nil
 		}
-		s.port.Release()
+		s.release()
 		if !errors.Is(err, errPortTaken) {
 			break
 		}
 	}
 	s.removeDir()
 	return nil, err
+}
+
+// reserve picks the server's ports.
+func (s *Server) reserve() (err error) {
+	if s.port, err = loopback.Reserve(); err != nil || s.tls == nil {
+		return err
+	}
+	if s.secure, err = loopback.Reserve(); err != nil {
+		s.port.Release()
+	}
+	return err
+}
+
+// release gives them back.
+func (s *Server) release() {
+	s.port.Release()
+	if s.secure != nil {
+		s.secure.Release()
+	}
 }
 
 // Addr is the server's host:port. It never changes.
@@ -209,7 +233,7 @@ func (s *Server) Close() {
 		_ = s.client.Close() // reports nothing but a second close
 	}
 	s.kill()
-	s.port.Release()
+	s.release()
 	s.removeDir()
 }
 
@@ -232,7 +256,7 @@ func (s *Server) run() (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
-	if err := awaitReady(proc, s.Addr()); err != nil {
+	if err := s.awaitReady(proc); err != nil {
 		proc.kill()
 		return nil, fmt.Errorf("redisserver: %s: %w\n%s", s.Addr(), err, s.Log())
 	}
@@ -252,5 +276,5 @@ func (s *Server) arguments() []string {
 	} else {
 		args = append(args, "--save", "", "--appendonly", "no")
 	}
-	return append(args, s.args...)
+	return append(append(args, s.tlsArgs()...), s.args...)
 }

@@ -2,6 +2,7 @@ package redisserver
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -23,8 +24,24 @@ func Require(t testing.TB) {
 // arguments of redis-server. If the test fails, the server's log is printed.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
+	return launched(t, Options{Args: args})
+}
+
+// StartTLS launches a server that speaks TLS besides, as Start does.
+func StartTLS(t testing.TB, how TLS, args ...string) *Server {
+	t.Helper()
+	return launched(t, Options{TLS: &how, Args: args})
+}
+
+// launched launches a server for the length of the test.
+func launched(t testing.TB, opts Options) *Server {
+	t.Helper()
 	Require(t)
-	s, err := Launch(Options{Dir: t.TempDir(), Args: args})
+	opts.Dir = t.TempDir()
+	s, err := Launch(opts)
+	if err != nil && opts.TLS != nil && os.Getenv("REDQUORUM_REQUIRE_REDIS") != "1" && withoutTLS(err) {
+		t.Skipf("needs a server that was built with TLS: %v", err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,4 +71,10 @@ func URLs(servers []*Server) []string {
 		urls[i] = s.URL()
 	}
 	return urls
+}
+
+// withoutTLS tells whether a server did not start because it knows no TLS. Redis
+// shows the setting at which it gives up.
+func withoutTLS(err error) bool {
+	return strings.Contains(err.Error(), "Bad directive") && strings.Contains(err.Error(), "tls-port")
 }
