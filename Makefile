@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration sim soak mutation docker fencing fuzz bench bench-report lint vuln demo ci
+.PHONY: test race integration sim soak mutation docker fencing adapters fuzz bench bench-report lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -27,6 +27,9 @@ docker: # real masters in containers; builds their image
 
 fencing: # what a resource does with a token, against SQLite and PostgreSQL
 	.ci/fencing
+
+adapters: # what fits the library to others', each with the real one
+	.ci/adapters
 
 fuzz:
 	.ci/fuzz 30s

@@ -26,14 +26,23 @@ func (c *Coordinator) Acquire(ctx context.Context, name string, opts ...Option) 
 		return nil, err
 	}
 	defer c.leave()
+	const op = "acquire"
+	ctx, begun := c.asks(ctx, op, name)
+	lease, err := c.acquire(ctx, op, name, t)
+	c.asked(ctx, op, name, begun, lease, err)
+	return lease, err
+}
+
+// acquire is Acquire, of a call that is in order.
+func (c *Coordinator) acquire(ctx context.Context, op, name string, t terms) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, c.noAnswer("acquire", name, contextErrors(ctx)...)
+		return nil, c.noAnswer(op, name, contextErrors(ctx)...)
 	}
 	if l := c.heldIn(ctx, name); l != nil {
-		return l.nest(ctx, "acquire", t, true)
+		return l.nest(ctx, op, t, true)
 	}
 	if t.limited && t.wait == 0 {
-		return c.try(ctx, "acquire", name, t)
+		return c.try(ctx, op, name, t)
 	}
 	return c.lines.wait(ctx, c, name, t)
 }
@@ -55,13 +64,22 @@ func (c *Coordinator) TryAcquire(ctx context.Context, name string, opts ...Optio
 		return nil, err
 	}
 	defer c.leave()
+	const op = "try-acquire"
+	ctx, begun := c.asks(ctx, op, name)
+	lease, err := c.tryAcquire(ctx, op, name, t)
+	c.asked(ctx, op, name, begun, lease, err)
+	return lease, err
+}
+
+// tryAcquire is TryAcquire, of a call that is in order.
+func (c *Coordinator) tryAcquire(ctx context.Context, op, name string, t terms) (*Lease, error) {
 	if ctx.Err() != nil {
-		return nil, c.noAnswer("try-acquire", name, contextErrors(ctx)...)
+		return nil, c.noAnswer(op, name, contextErrors(ctx)...)
 	}
 	if l := c.heldIn(ctx, name); l != nil {
-		return l.nest(ctx, "try-acquire", t, false)
+		return l.nest(ctx, op, t, false)
 	}
-	return c.try(ctx, "try-acquire", name, t)
+	return c.try(ctx, op, name, t)
 }
 
 // tryBudget is how many node timeouts split votes may take, in all, before a try gives up.
@@ -73,7 +91,7 @@ func (c *Coordinator) try(ctx context.Context, op, name string, t terms) (*Lease
 	deadline := c.clock.Now().Add(tryBudget * c.cfg.NodeTimeout)
 	var vote stalemate
 	for round := 0; ; round++ {
-		lease, v := c.attempt(ctx, name, t, 0)
+		lease, v := c.tracedAttempt(ctx, op, name, t, 0)
 		if v == nil {
 			return lease, nil
 		}

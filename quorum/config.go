@@ -57,9 +57,18 @@ type Config struct {
 	// has none of *?[]\, no space, and is no beginning of what the nodes keep besides locks ("redquorum_fence:{", say).
 	Prefix string
 
-	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration. Default nil: silent. Its
-	// handler is called where the nodes' answers are read: while it blocks, so do they.
+	// Logger hears of lost leases, failing nodes and anything that looks like a misconfiguration: once, and once more when
+	// it is over; what goes on failing is at the debug level. Its attributes are name (the lock's), holder and token (of a
+	// lease), node, error, why, left (how long a lease or key has yet) and for (how long a node's votes do not count yet), and
+	// in some messages figures of their own. Default nil: silent. Its handler is called where the nodes' answers are read:
+	// while it blocks, so do they.
 	Logger *slog.Logger
+
+	// Tracer is told what the coordinator does: at least every call that asks for a lock, and whatever else it implements of
+	// WaitTracer, AttemptTracer, HoldTracer, ReleaseTracer, RenewalTracer, LossTracer, VoteTracer, NodeTracer and
+	// CoordinatorTracer. It must return at once. Default nil: nobody is told, and nothing is spent on it.
+	// quorum/adapter/otelquorum has one for OpenTelemetry.
+	Tracer AcquireTracer
 
 	// Clock measures time. Default nil: clock.System(), which goes on during a suspend. It is for tests.
 	Clock clock.Clock

@@ -25,6 +25,7 @@ type Coordinator struct {
 	need  int // the quorum
 	clock clock.Clock
 	log   *slog.Logger
+	trace tracers
 
 	id      string // of this client; with a number it makes a holder
 	holders atomic.Uint64
@@ -45,6 +46,7 @@ type Coordinator struct {
 
 	mu     sync.Mutex
 	closed bool
+	outage notice         // too few nodes are left
 	calls  sync.WaitGroup // calls under way that may start background work
 	holds  map[*hold]struct{}
 	ended  chan struct{} // closed when Close has finished
@@ -94,6 +96,7 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		need:     majority(len(nodes)),
 		clock:    cfg.Clock,
 		log:      cfg.Logger,
+		trace:    newTracers(cfg.Tracer),
 		id:       uuid.NewString(),
 		random:   rand.Float64,
 		watchdog: renew.NewWatchdog(cfg.Clock),
@@ -106,6 +109,9 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name(), pace: pace{drift: c.drift, factor: cfg.DriftFactor}})
 	}
 	c.guardNodes()
+	if c.trace.coordinator != nil {
+		c.trace.coordinator.TraceOpen(c)
+	}
 	return c, nil
 }
 
@@ -196,12 +202,13 @@ func (c *Coordinator) Close() error {
 	for h := range c.holds {
 		holds = append(holds, h)
 	}
+	clear(c.holds)
 	c.mu.Unlock()
 
 	// A request that is under way has one node timeout left, and the release behind it has another.
 	stop := time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })
 	for _, h := range holds {
-		h.conclude(ErrReleased)
+		h.conclude(ErrReleased, 0)
 		h.depart()
 	}
 	c.calls.Wait()
@@ -218,6 +225,9 @@ func (c *Coordinator) Close() error {
 		errs = append(errs, n.Close())
 	}
 	_ = c.guard.group.Wait() // decisions return no error
+	if c.trace.coordinator != nil {
+		c.trace.coordinator.TraceClose(c)
+	}
 	close(c.ended)
 	return errors.Join(errs...)
 }

@@ -31,11 +31,13 @@
 //
 // The rules of the protocol live in files named after them: attempt.go one try at a first hold, ballot.go and vote.go
 // how its answers are counted, split.go several tries at once, token.go fencing, claim.go, lane.go and errand.go one
-// holder's requests to the nodes and their order, farewell.go rollback and release, hold.go a lock that is held and its end,
+// holder's requests to the nodes and their order, farewell.go rollback and release, hold.go and loss.go a lock that is held and its end,
 // renewal.go renewing and healing, release.go what a release waits for, nested.go reentrancy, context.go the lease in a
 // context, line.go who waits and what wakes them, wait.go how long they sleep, handoff.go what the goroutines of one process
 // hand to each other, crowd.go how many processes share a lock, campaign.go leader election, force.go force-release,
 // prefix.go what keeps users of the same nodes apart,
-// guard.go and settle.go nodes that were restarted and may have forgotten. docs/safety.md argues why it holds, and names the
+// guard.go and settle.go nodes that were restarted and may have forgotten. What can be seen of all that: condition.go how each
+// node is and what the log is told of it, stats.go the state at a moment, trace.go what a tracer is told. docs/safety.md argues
+// why it holds, and names the
 // test of each rule.
 package quorum

@@ -117,6 +117,7 @@ func (l *lane) conclude(t *try, a answer) {
 	}
 	a = l.weigh(e, l.recognise(e, a))
 	l.learn(e, a)
+	l.c.voted(l.node, e.req.Request, &a)
 	e.to.put(l.i, a)
 	l.free()
 }

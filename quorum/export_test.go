@@ -1,5 +1,13 @@
 package quorum
 
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redquorum/redquorum/script"
+)
+
 // MostIdle is how many goroutines a coordinator keeps, see crew.
 const MostIdle = mostIdle
 
@@ -65,3 +73,29 @@ func (ls *lines) each(f func(ln *line)) {
 
 // Restate tells the nodes a hold count, as whoever does that had looked whether the lease lives a moment ago.
 func Restate(l *Lease, count int) { l.hold.restate(count) }
+
+// UntracedAllocations is how many allocations the places cost together at which a tracer is told something, where there is
+// none.
+func UntracedAllocations(l *Lease) float64 {
+	c, ctx := l.hold.c, context.Background()
+	var req script.Request = script.Acquire{Name: "stock"}
+	a := answer{vote: Vote{Node: c.nodes[0].name, Outcome: Granted}, at: c.clock.Now()}
+	w := &waiter{c: c, line: &line{}}
+	return testing.AllocsPerRun(100, func() {
+		ctx, begun := c.asks(ctx, "acquire", "stock")
+		w.waiting.Store(false)
+		w.waits(1)
+		w.waited(l, nil)
+		c.voted(c.nodes[0], req, &a)
+		c.asked(ctx, "acquire", "stock", begun, l, nil)
+		l.hold.traceRenewal(begun, false, nil)
+	})
+}
+
+// Heard takes in what a request to node i came to, an answer if err is nil, so long ago.
+func Heard(c *Coordinator, i int, err error, ago time.Duration) {
+	n := c.nodes[i]
+	a := judge(n.name, script.Reply{Status: script.Granted}, err, 0)
+	a.at = c.clock.Now().Add(-ago)
+	c.heard(n, &a)
+}

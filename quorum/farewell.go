@@ -39,7 +39,10 @@ func (l *lane) bid(t *try, a answer) {
 	l.learn(t.errand, a)
 	if !t.told && l.alone() {
 		t.told = true
+		l.c.voted(l.node, t.errand.req.Request, &a)
 		t.errand.to.put(l.i, a)
+	} else {
+		l.c.heard(l.node, &a)
 	}
 	if present, _ := l.state(); !present || !l.c.clock.Now().Before(t.giveUp) {
 		l.c.errands.Done()

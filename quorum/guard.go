@@ -90,6 +90,7 @@ func (g *guard) checked(i int, r script.Record) {
 	g.prolong()
 	twins, apart := g.compare(i, r.Run), g.apart()
 	g.mu.Unlock()
+	g.c.rests(n, r.Quarantine)
 	switch {
 	case twins:
 		g.c.twice(n)
@@ -98,7 +99,7 @@ func (g *guard) checked(i int, r script.Record) {
 	}
 	if r.Quarantine > 0 {
 		g.warn(n.name+r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
-			slog.String("node", n.name), slog.Duration("quarantine", r.Quarantine))
+			slog.String("node", n.name), slog.Duration("for", r.Quarantine))
 	}
 	if r.Nodes != 0 && r.Nodes != len(g.c.nodes) {
 		g.warn(n.name+"/nodes", "clients are configured with different numbers of nodes: unless the set of nodes is being changed, two of "+

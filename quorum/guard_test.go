@@ -268,7 +268,7 @@ func TestNodeThatIsKeptFromVotingIsReported(t *testing.T) {
 		cl.nodes[1].Restart()
 		mustRelease(t, mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock"))
 		synctest.Wait()
-		if log := cl.log.String(); !contains(log, "was restarted", "node=b.test:6379", "quarantine=30s") || contains(log, "node=a.test:6379 quarantine") {
+		if log := cl.log.String(); !contains(log, "was restarted", "node=b.test:6379", "for=30s") || contains(log, "node=a.test:6379 for") {
 			t.Errorf("logged %q", log)
 		}
 	})

@@ -121,7 +121,9 @@ func (l *Lease) pass() (next *Lease, cancels []func(error)) {
 	cancels = l.close(ErrReleased)
 	close(h.passed)
 	h.token, h.passed = h.token+1, make(chan struct{})
-	return h.newHandle(), cancels
+	next = h.newHandle()
+	next.handed = true
+	return next, cancels
 }
 
 // step makes the waiter one that asks the nodes itself, unless it was handed the lock: then it returns the lease.
@@ -152,7 +154,7 @@ func (w *waiter) receive() *Lease {
 func (w *waiter) decline() {
 	if lease := w.receive(); lease != nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // the release is sent all the same, and nobody waits for it
-		_ = lease.Release(ctx)
+		cancel()                  // the release is sent all the same, and nobody waits for it
+		_, _ = lease.release(ctx) // of which nobody was told that it had begun
 	}
 }

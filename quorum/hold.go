@@ -38,9 +38,14 @@ type hold struct {
 	end     clock.Instant // of the lease: what may be believed
 	limit   clock.Instant // MaxHold; zero if there is none
 	err     error         // why the lease has ended; nil while it lives
+	loss    Loss          // why it was lost
 	watch   *renew.Watch
 	leaving bool // the last handle is being given back
 	misses  int  // rounds in a row that did not reach every node
+
+	// Of the watchdog's renewals, guarded by turn: when the last one began, and how many failed in a row.
+	renewing clock.Instant
+	failing  int
 }
 
 // newHold makes a won attempt a hold under watch, and returns its first handle. It fails once the coordinator is
@@ -104,7 +109,9 @@ func (h *hold) handle(token int64) (*Lease, error) {
 	case h.leaving, h.token != token:
 		return nil, ErrReleased
 	}
-	return h.newHandle(), nil
+	l := h.newHandle()
+	l.nested = true
+	return l, nil
 }
 
 // holds returns why the hold is no longer that of a handle and those beside it; nil while it is.
@@ -157,31 +164,21 @@ func (h *hold) Expire() {
 	limited := !h.limit.IsZero() && h.end == h.limit
 	h.mu.Unlock()
 	if over {
-		why := "it could not be renewed in time"
+		why := LossNotRenewed
 		switch {
 		case limited:
-			why = "MaxHold is over"
+			why = LossMaxHold
 		case !h.watched:
-			why = "the lease time is over"
+			why = LossLeaseTime
 		}
 		h.lose(why)
 	}
 }
 
-// lose ends the lease with ErrLost.
-func (h *hold) lose(why string) {
-	if h.finish(ErrLost) != nil {
-		h.mu.Lock()
-		token := h.token
-		h.mu.Unlock()
-		h.c.log.Warn("lease lost", "name", h.name, "holder", h.holder, "token", token, "why", why)
-	}
-}
-
 // finish ends the lease and tells every node that it is over. It returns the nodes' answers as they come in; nil if
 // the lease had ended before.
-func (h *hold) finish(cause error) *ballot {
-	if !h.conclude(cause) {
+func (h *hold) finish(cause error, why Loss) *ballot {
+	if !h.conclude(cause, why) {
 		return nil
 	}
 	// A coordinator that is being closed says the farewell itself.
@@ -194,13 +191,13 @@ func (h *hold) finish(cause error) *ballot {
 }
 
 // conclude ends the lease, once, and tells those who wait for it.
-func (h *hold) conclude(cause error) bool {
+func (h *hold) conclude(cause error, why Loss) bool {
 	h.mu.Lock()
 	if h.err != nil {
 		h.mu.Unlock()
 		return false
 	}
-	h.err = cause
+	h.err, h.loss = cause, why
 	h.departed = h.c.newBallot()
 	close(h.over)
 	if h.watch != nil {

@@ -20,8 +20,12 @@ type Lease struct {
 	passed <-chan struct{} // closed when the hold was handed on, with all its handles
 	done   chan struct{}
 
+	// How it was had, besides by the nodes' votes.
+	nested, handed bool
+
 	// Guarded by hold.mu.
 	err      error
+	traced   *tracedHold // nil if no tracer was told that it began
 	contexts map[*leaseContext]func(error)
 }
 
@@ -97,7 +101,10 @@ func (l *Lease) Renew(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	if err := h.round(ctx, "renew", h.count(), true); err != nil {
+	begun := h.c.clock.Now()
+	err := h.round(ctx, "renew", h.count(), true)
+	h.traceRenewal(begun, true, err)
+	if err != nil {
 		return err
 	}
 	return l.Err() // it may have been given back meanwhile, and the hold go on
@@ -131,8 +138,8 @@ func (l *lane) vote(holder string, now clock.Instant) Vote {
 	return v
 }
 
-// close ends the handle with an error and returns what cancels its contexts, to be called without hold.mu, which the
-// caller has.
+// close ends the handle with an error and returns what cancels its contexts and tells the tracer, to be called without
+// hold.mu, which the caller has.
 func (l *Lease) close(cause error) (cancels []func(error)) {
 	if l.err != nil {
 		return nil
@@ -144,5 +151,8 @@ func (l *Lease) close(cause error) (cancels []func(error)) {
 		cancels = append(cancels, cancel)
 	}
 	l.contexts = nil
+	if traced := l.traced; traced != nil {
+		cancels = append(cancels, func(cause error) { l.hold.c.holdEnds(l, traced, cause) })
+	}
 	return cancels
 }

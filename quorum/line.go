@@ -83,8 +83,8 @@ func (ls *lines) find(c *Coordinator, name string) *line {
 	return ln
 }
 
-// queue puts a waiter at the end of the line.
-func (ln *line) queue(w *waiter) {
+// queue puts a waiter at the end of the line, and returns how many come before it.
+func (ln *line) queue(w *waiter) (place int) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	ln.waiters = append(ln.waiters, w)
@@ -95,6 +95,7 @@ func (ln *line) queue(w *waiter) {
 	if behind || ln.ours != nil && !ln.ours.isGone() {
 		w.handed = make(chan *Lease, 1)
 	}
+	return len(ln.waiters) - 1
 }
 
 // leave takes a waiter out of the line, wherever it stands, and makes the next one the head. Soon after the last one has

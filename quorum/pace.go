@@ -183,6 +183,7 @@ func (c *Coordinator) watch(v *voter, shown int64, asked, answered clock.Instant
 	}
 	c.log.Warn(text, "node", v.name, "ahead", d.off, "within", d.within, "drift", c.drift(d.within),
 		"for", v.pace.off(answered, guard))
+	c.show(v, answered)
 	wrong := 0
 	for _, n := range c.nodes {
 		if n.pace.off(answered, guard) > 0 {

@@ -39,6 +39,11 @@ func withClocks(t *testing.T, test func(t *testing.T, w *clocks)) {
 // open opens a client's coordinator.
 func (w *clocks) open(client int) *quorum.Coordinator {
 	w.t.Helper()
+	return w.openWith(client, quorum.Config{})
+}
+
+func (w *clocks) openWith(client int, cfg quorum.Config) *quorum.Coordinator {
+	w.t.Helper()
 	cl := w.Client(client)
 	var nodes []*node.Node
 	for i := range 3 {
@@ -49,7 +54,8 @@ func (w *clocks) open(client int) *quorum.Coordinator {
 		}
 		nodes = append(nodes, n)
 	}
-	c, err := quorum.New(nodes, quorum.Config{TTL: ttl, Clock: cl.Clock(), Logger: slog.New(slog.NewTextHandler(w.log, nil))})
+	cfg.TTL, cfg.Clock, cfg.Logger = ttl, cl.Clock(), slog.New(slog.NewTextHandler(w.log, nil))
+	c, err := quorum.New(nodes, cfg)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -14,30 +14,46 @@ import "context"
 // first of them and tell no node; then it returns nil at once. That goes on for 50 ms at most after the nodes granted it,
 // while half of the TTL is left, between callers who asked for the same TTL and neither [WithLeaseTime] nor MaxHold.
 func (l *Lease) Release(ctx context.Context) error {
+	c := l.hold.c
+	if c.trace.release == nil {
+		_, err := l.release(ctx)
+		return err
+	}
+	ctx = c.trace.release.TraceReleaseStart(ctx, TraceReleaseStartData{Lease: l})
+	begun := c.clock.Now()
+	handed, err := l.release(ctx)
+	c.trace.release.TraceReleaseEnd(ctx, TraceReleaseEndData{
+		Lease: l, HandedOn: handed, Elapsed: c.clock.Now().Sub(begun), Err: err,
+	})
+	return err
+}
+
+// release is Release. It tells whether the hold was handed on.
+func (l *Lease) release(ctx context.Context) (handed bool, err error) {
 	h := l.hold
 	if err := h.check(); err != nil {
-		return l.Err()
+		return false, l.Err()
 	}
 	if err := h.c.enter(); err != nil {
-		return ErrReleased // Close releases
+		return false, ErrReleased // Close releases
 	}
 	defer h.c.leave()
 
 	if h.c.lines.handOff(l) {
-		return nil
+		return true, nil
 	}
 	last, err := l.giveBack()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !last {
-		return h.shrink(ctx)
+		return false, h.shrink(ctx)
 	}
-	b := h.finish(ErrReleased)
+	b := h.finish(ErrReleased, 0)
 	if b == nil {
-		return h.check() // it was lost just now
+		return false, h.check() // it was lost just now
 	}
-	return h.c.gone(ctx, "release", h.name, b)
+	return false, h.c.gone(ctx, "release", h.name, b)
 }
 
 // giveBack ends this handle, unless it is the last one: that one ends with the hold.

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,16 +71,36 @@ func (h *hold) renew() {
 		}
 		return
 	}
+	h.renewing = h.c.clock.Now()
 	_, _ = h.begin("renew", h.count(), h.watched, h.renewed) // which is told
 }
 
 // renewed ends a renewal.
 func (h *hold) renewed(err error) {
-	if err != nil && !errors.Is(err, ErrReleased) {
-		h.c.log.Warn("renewal failed", "name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
+	if !errors.Is(err, ErrReleased) { // else it was not needed any more
+		h.traceRenewal(h.renewing, false, err)
+		h.tell(err)
 	}
 	<-h.turn
 	h.c.leave()
+}
+
+// tell logs that renewals have begun to fail, and that they work again. An outage makes those of every lease fail, again and
+// again: after the first only who looks for it sees them. The caller has the turn.
+func (h *hold) tell(err error) {
+	if err == nil {
+		if h.failing > 0 {
+			h.c.log.Info("renewed again", "name", h.name, "holder", h.holder, "failed", h.failing)
+		}
+		h.failing = 0
+		return
+	}
+	level := slog.LevelWarn
+	if h.failing++; h.failing > 1 {
+		level = slog.LevelDebug
+	}
+	h.c.log.Log(context.Background(), level, "renewal failed",
+		"name", h.name, "holder", h.holder, "left", h.remaining(), "error", err)
 }
 
 // A round tells every node the state of the hold: its holder, a count, a TTL, its token. It restores the lock where it is
@@ -172,7 +193,7 @@ func (r *round) end() error {
 		return h.extended(r.start, r.extend)
 	}
 	if r.outvoted(t) {
-		h.lose(outvoted)
+		h.lose(LossOutvoted)
 	}
 	if err := h.check(); err != nil {
 		return err
@@ -245,12 +266,9 @@ func (h *hold) hurry() {
 // it.
 func (h *hold) verify(b *ballot) {
 	if b.count().held > len(h.c.nodes)-h.c.need {
-		h.lose(outvoted)
+		h.lose(LossOutvoted)
 	}
 }
-
-// outvoted is why a lease ends at once.
-const outvoted = "other holders, or a force-release, on more than N - quorum nodes"
 
 // restate tells every node a count, without waiting for the answers.
 func (h *hold) restate(count int) {

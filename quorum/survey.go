@@ -23,7 +23,10 @@ func (c *Coordinator) survey(req script.Request) *ballot {
 			if err == nil {
 				c.watch(n, reply.Now, begun, back)
 			}
-			b.put(i, judge(n.name, reply, err, back.Sub(begun)))
+			a := judge(n.name, reply, err, back.Sub(begun))
+			a.at = back
+			c.voted(n, req, &a)
+			b.put(i, a)
 		})
 	}
 	return b

@@ -15,7 +15,8 @@ type voter struct {
 	typical atomic.Int64 // how long answers take, smoothed, in nanoseconds; 0 if none ever came
 	silent  atomic.Bool  // the last request was not answered
 
-	pace pace
+	pace   pace
+	health health
 }
 
 // answered takes in how long an answer took.

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
@@ -13,13 +14,23 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name)}
 	defer w.decline() // when it has left
 	defer w.line.leave(w)
-	w.line.queue(w)
+	place := w.line.queue(w)
 	if t.limited {
 		timer := time.NewTimer(t.wait)
 		defer timer.Stop()
 		w.expired = timer.C
 	}
+	if place > 0 {
+		w.waits(place)
+	}
+	l, err := w.serve()
+	w.waited(l, err)
+	return l, err
+}
 
+// serve is what a waiter does in its line.
+func (w *waiter) serve() (*Lease, error) {
+	c, name, t := w.c, w.line.name, w.terms
 	if w.turn != nil {
 		if _, over := w.sleep(w.turn, 0); over != nil {
 			return nil, over
@@ -42,7 +53,7 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 			return nil, over
 		}
 		attempt := w.line.attempting()
-		lease, v := c.attempt(ctx, name, t, w.line.behind(t))
+		lease, v := c.tracedAttempt(w.ctx, "acquire", name, t, w.line.behind(t))
 		if v == nil {
 			w.line.won(lease.hold, last != nil)
 			return lease, nil
@@ -51,12 +62,13 @@ func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms)
 		// A node that answers after the decision may have been free, too.
 		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes()) })
 		switch {
-		case ctx.Err() != nil:
+		case w.ctx.Err() != nil:
 			// Whatever the verdict was: that others have the lock is no reason not to wait for it, the context is.
-			return nil, c.quorumError("acquire", name, v.votes, contextErrors(ctx)...)
+			return nil, c.quorumError("acquire", name, v.votes, contextErrors(w.ctx)...)
 		case v.hopeless, slices.Contains(v.classes, ErrClosed):
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
+			w.waits(0)
 			// A wake does not shorten this: it would bring the contenders back together.
 			if _, over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round+rivals(v.votes), c.random)); over != nil {
 				return nil, over
@@ -78,6 +90,7 @@ func (w *waiter) untilGiven() error {
 	if h == nil || h.isGone() || w.lease != nil {
 		return nil
 	}
+	w.waits(0)
 	for {
 		given, over := w.sleep(h.gone, pollHeld/2+w.c.upTo(pollHeld))
 		if over != nil || given || w.lease != nil {
@@ -96,6 +109,7 @@ func (w *waiter) letOthers() error {
 	if d == 0 {
 		return nil
 	}
+	w.waits(0)
 	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false) {
 		return over
 	}
@@ -105,6 +119,7 @@ func (w *waiter) letOthers() error {
 // stand waits until it is worth trying again: others have the lock, or too few nodes answer.
 func (w *waiter) stand(v, last *verdict) error {
 	ln := w.line
+	w.waits(0)
 	ln.found(v.votes)
 	due := w.due(v)
 	for {
@@ -154,6 +169,8 @@ type waiter struct {
 	expired <-chan time.Time // the wait time is over; nil if it is unlimited
 	late    int              // how often somebody else came first
 	since   clock.Instant    // at the head of its line
+	waiting atomic.Bool      // it could not have the lock at once
+	begun   clock.Instant    // of the wait, if a tracer was told of it
 
 	// See handoff.go.
 	handed   chan *Lease // receives the hold that is handed on to this waiter; it has room for one. nil if none can be

@@ -1,0 +1,407 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// told is a tracer that writes down what it is told, one line each. Contexts carry what they came from, so that the lines
+// show what belongs together.
+type told struct {
+	mu     sync.Mutex
+	lines  []string
+	votes  map[string]int // by what was asked and how it was answered
+	during func()         // called in every method, if there is one
+}
+
+type toldKey struct{}
+
+func (tr *told) add(ctx context.Context, format string, args ...any) context.Context {
+	tr.mu.Lock()
+	line := fmt.Sprintf(format, args...)
+	from, _ := ctx.Value(toldKey{}).(string)
+	if from != "" {
+		line += " < " + from
+	}
+	tr.lines = append(tr.lines, line)
+	during := tr.during
+	tr.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	what, _, _ := strings.Cut(line, " ")
+	return context.WithValue(ctx, toldKey{}, what)
+}
+
+func (tr *told) TraceAcquireStart(ctx context.Context, d quorum.TraceAcquireStartData) context.Context {
+	return tr.add(ctx, "%s %s", d.Op, d.Name)
+}
+
+func (tr *told) TraceAcquireEnd(ctx context.Context, d quorum.TraceAcquireEndData) {
+	tr.add(ctx, "%s-end %s lease=%t nested=%t handed=%t after=%v %s", d.Op, d.Name, d.Lease != nil, d.Nested, d.HandedOn, d.Elapsed, class(d.Err))
+}
+
+func (tr *told) TraceWaitStart(ctx context.Context, d quorum.TraceWaitStartData) context.Context {
+	return tr.add(ctx, "wait %s place=%d", d.Name, d.Place)
+}
+
+func (tr *told) TraceWaitEnd(ctx context.Context, d quorum.TraceWaitEndData) {
+	tr.add(ctx, "wait-end %s handed=%t after=%v %s", d.Name, d.HandedOn, d.Elapsed, class(d.Err))
+}
+
+func (tr *told) TraceAttempt(ctx context.Context, d quorum.TraceAttemptData) {
+	tr.add(ctx, "attempt %s %s after=%v %s", d.Op, d.Name, d.Elapsed, class(d.Err))
+}
+
+func (tr *told) TraceHoldStart(ctx context.Context, d quorum.TraceHoldStartData) context.Context {
+	return tr.add(ctx, "hold %s", d.Lease.Name())
+}
+
+func (tr *told) TraceHoldEnd(ctx context.Context, d quorum.TraceHoldEndData) {
+	tr.add(ctx, "hold-end %s after=%v loss=%v %s", d.Lease.Name(), d.Elapsed, d.Loss, class(d.Err))
+}
+
+func (tr *told) TraceReleaseStart(ctx context.Context, d quorum.TraceReleaseStartData) context.Context {
+	return tr.add(ctx, "release %s", d.Lease.Name())
+}
+
+func (tr *told) TraceReleaseEnd(ctx context.Context, d quorum.TraceReleaseEndData) {
+	tr.add(ctx, "release-end %s handed=%t after=%v %s", d.Lease.Name(), d.HandedOn, d.Elapsed, class(d.Err))
+}
+
+func (tr *told) TraceRenewal(ctx context.Context, d quorum.TraceRenewalData) {
+	tr.add(ctx, "renewal %s asked=%t left=%v %s", d.Name, d.Asked, d.Left, class(d.Err))
+}
+
+func (tr *told) TraceLoss(d quorum.TraceLossData) {
+	tr.add(context.Background(), "loss %s %v", d.Name, d.Loss)
+}
+
+func (tr *told) TraceVote(d quorum.TraceVoteData) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if tr.votes == nil {
+		tr.votes = map[string]int{}
+	}
+	tr.votes[d.Op+" "+d.Vote.Outcome.String()]++
+}
+
+func (tr *told) TraceNode(d quorum.TraceNodeData) {
+	tr.add(context.Background(), "node %s %v > %v", d.Node, d.Was, d.Condition)
+}
+
+func (tr *told) TraceOpen(c *quorum.Coordinator) {
+	tr.add(context.Background(), "open %d", len(c.Stats().Nodes))
+}
+
+func (tr *told) TraceClose(c *quorum.Coordinator) {
+	tr.add(context.Background(), "close %d", c.Stats().Held)
+}
+
+// take returns what was told since it was taken last, but for what begins with one of the words.
+func (tr *told) take(without ...string) []string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	lines := slices.DeleteFunc(tr.lines, func(line string) bool {
+		return slices.ContainsFunc(without, func(word string) bool { return strings.HasPrefix(line, word) })
+	})
+	tr.lines = nil
+	return lines
+}
+
+// class names what an error is.
+func class(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	for _, c := range []error{quorum.ErrNotAcquired, quorum.ErrNoQuorum, quorum.ErrLost, quorum.ErrReleased, context.Canceled} {
+		if errors.Is(err, c) {
+			return c.Error()
+		}
+	}
+	return err.Error()
+}
+
+// wantTold compares what was told.
+func wantTold(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// traced returns a warm client with a tracer that has been told nothing yet.
+func (cl *cluster) traced(cfg quorum.Config) (*quorum.Coordinator, *told) {
+	cl.t.Helper()
+	tr := &told{}
+	cfg.Tracer = tr
+	c := cl.warmClient(cfg)
+	synctest.Wait()
+	tr.take()
+	return c, tr
+}
+
+func TestTracerIsToldOfALeaseFromBeginningToEnd(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c, tr := cl.traced(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.Delay(10 * time.Millisecond)
+		}
+		l, err := c.Acquire(t.Context(), "stock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTold(t, tr.take(),
+			"acquire stock",
+			"attempt acquire stock after=20ms ok < acquire",
+			"hold stock < acquire",
+			"acquire-end stock lease=true nested=false handed=false after=20ms ok < acquire")
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantTold(t, tr.take(), fmt.Sprintf("renewal stock asked=true left=%v ok < hold", l.Remaining()))
+		synctest.Wait()
+		time.Sleep(ttl / 2)
+		synctest.Wait()
+		if renewals := tr.take(); len(renewals) != 1 || !contains(renewals[0], "renewal stock asked=false", "ok < hold") {
+			t.Errorf("told %q, want one renewal", renewals)
+		}
+		mustRelease(t, l)
+		lines := tr.take()
+		if len(lines) != 3 || lines[0] != "release stock" || !contains(lines[1], "hold-end stock after=15.0", "loss=none", "lease released < hold") ||
+			lines[2] != "release-end stock handed=false after=20ms ok < release" {
+			t.Errorf("told %q", lines)
+		}
+		wantIs(t, l.Release(t.Context()), quorum.ErrReleased)
+		wantTold(t, tr.take(), "release stock", "release-end stock handed=false after=0s redquorum: lease released < release")
+		synctest.Wait()
+		if want := map[string]int{"acquire granted": 6, "renew granted": 6, "release granted": 6}; !equalVotes(tr, want) {
+			t.Errorf("votes %v, want %v", tr.votes, want)
+		}
+	})
+}
+
+// equalVotes compares the votes that were told; those of the first lease, that made the client warm, are among them.
+func equalVotes(tr *told, want map[string]int) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for what, n := range want {
+		if tr.votes[what] != n {
+			return false
+		}
+	}
+	return len(tr.votes) == len(want)
+}
+
+func TestTracerIsToldOfAWait(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		other := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock")
+		c, tr := cl.traced(quorum.Config{})
+		var group sync.WaitGroup
+		leases := make(chan *quorum.Lease)
+		for range 2 {
+			group.Go(func() {
+				l, err := c.Acquire(t.Context(), "stock")
+				if err != nil {
+					t.Error(err)
+				}
+				leases <- l
+			})
+			synctest.Wait()
+		}
+		group.Go(func() {
+			_, err := c.Acquire(t.Context(), "stock", quorum.WithWaitTime(time.Second))
+			wantIs(t, err, quorum.ErrNotAcquired)
+		})
+		synctest.Wait()
+		if n := c.Stats().Waiting; n != 3 {
+			t.Errorf("%d wait, want 3", n)
+		}
+		wantTold(t, tr.take("attempt"), "acquire stock", "wait stock place=0 < acquire", "acquire stock", "wait stock place=1 < acquire",
+			"acquire stock", "wait stock place=2 < acquire")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		wantTold(t, tr.take("attempt"), "wait-end stock handed=false after=1s redquorum: not acquired, held by others < wait",
+			"acquire-end stock lease=false nested=false handed=false after=1s redquorum: not acquired, held by others < acquire")
+		time.Sleep(time.Second)
+		mustRelease(t, other)
+		first := <-leases
+		lines := tr.take("attempt")
+		if len(lines) != 3 || !contains(lines[0], "wait-end stock handed=false after=3s ok < wait") || lines[1] != "hold stock < acquire" {
+			t.Errorf("told %q", lines)
+		}
+		synctest.Wait()
+		mustRelease(t, first) // the nodes were asked for a token for the other
+		lines = tr.take("attempt")
+		second := <-leases
+		lines = append(lines, tr.take("attempt")...)
+		if text := strings.Join(lines, "\n"); !contains(text, "release-end stock handed=true after=0s ok < release",
+			"wait-end stock handed=true", "acquire-end stock lease=true nested=false handed=true") {
+			t.Errorf("told\n%s", text)
+		}
+		if n := c.Stats().Waiting; n != 0 {
+			t.Errorf("%d wait, want none", n)
+		}
+		mustRelease(t, second)
+		group.Wait()
+	})
+}
+
+func TestTracerIsToldOfALossOnceAndOfTheEndOfEveryHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c, tr := cl.traced(quorum.Config{})
+		outer := mustAcquire(t, c, t.Context(), "stock")
+		inner := mustAcquire(t, c, outer.Context(t.Context()), "stock")
+		if lines := tr.take("attempt"); len(lines) != 6 || !contains(lines[5], "nested=true") {
+			t.Errorf("told %q", lines)
+		}
+		synctest.Wait()
+		own(cl.nodes, "stock", "stranger:1")
+		if err := inner.Renew(t.Context()); !errors.Is(err, quorum.ErrLost) {
+			t.Fatalf("renewed: %v", err)
+		}
+		synctest.Wait()
+		lines := tr.take()
+		slices.Sort(lines)
+		if len(lines) != 4 || !contains(lines[0], "hold-end stock", "loss=outvoted redquorum: lease lost < hold") || lines[0] != lines[1] ||
+			lines[2] != "loss stock outvoted" || !contains(lines[3], "renewal stock asked=true left=0s redquorum: lease lost") {
+			t.Errorf("told\n%s", strings.Join(lines, "\n"))
+		}
+	})
+}
+
+// Whatever ends a lease has a name of its own.
+func TestLossesHaveReasons(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		limited, tr := cl.traced(quorum.Config{MaxHold: 2 * ttl})
+		mustAcquire(t, limited, t.Context(), "limited")
+		mustAcquire(t, limited, t.Context(), "leased", quorum.WithLeaseTime(time.Second))
+		time.Sleep(2 * ttl)
+		synctest.Wait()
+		c, down := cl.traced(quorum.Config{})
+		mustAcquire(t, c, t.Context(), "down")
+		for _, n := range cl.nodes {
+			n.LoseRequests(true)
+		}
+		time.Sleep(ttl)
+		synctest.Wait()
+		for _, n := range cl.nodes {
+			n.LoseRequests(false)
+		}
+		losses := func(tr *told) (losses []string) {
+			for _, line := range tr.take() {
+				if strings.HasPrefix(line, "loss") {
+					losses = append(losses, line)
+				}
+			}
+			return losses
+		}
+		wantTold(t, losses(tr), "loss leased lease-time", "loss limited max-hold")
+		wantTold(t, losses(down), "loss down not-renewed")
+	})
+}
+
+// A tracer is told of the coordinator's beginning and end, and of the end of what Close releases.
+func TestTracerIsToldOfClose(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		tr := &told{}
+		c := cl.client(quorum.Config{Tracer: tr})
+		wantTold(t, tr.take(), "open 3")
+		mustAcquire(t, c, t.Context(), "stock")
+		tr.take()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantTold(t, tr.take(), "hold-end stock after=0s loss=none redquorum: lease released < hold", "close 0")
+	})
+}
+
+// hasty is a tracer that gives a lease back as soon as it hears of it.
+type hasty struct{ *told }
+
+func (tr hasty) TraceHoldStart(ctx context.Context, d quorum.TraceHoldStartData) context.Context {
+	ctx = tr.told.TraceHoldStart(ctx, d)
+	_ = d.Lease.Release(ctx)
+	return ctx
+}
+
+func TestLeaseThatEndsAtOnceHasABeginningAndAnEnd(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		tr := &told{}
+		l := mustAcquire(t, cl.client(quorum.Config{Tracer: hasty{tr}}), t.Context(), "stock")
+		wantIs(t, l.Err(), quorum.ErrReleased)
+		wantTold(t, tr.take("open", "attempt", "node", "release"), "try-acquire stock", "hold stock < try-acquire",
+			"hold-end stock after=0s loss=none redquorum: lease released < hold",
+			"try-acquire-end stock lease=true nested=false handed=false after=0s ok < try-acquire")
+	})
+}
+
+// Any method may ask anything: nobody holds a mutex. Were one held, the bubble would find everybody asleep.
+func TestTracerMayAskTheCoordinatorAnything(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c, tr := cl.traced(quorum.Config{})
+		var lease atomic.Pointer[quorum.Lease]
+		tr.mu.Lock()
+		tr.during = func() {
+			_ = c.Stats()
+			if l := lease.Load(); l != nil {
+				_, _, _ = l.HoldCount(), l.Remaining(), l.Votes()
+			}
+		}
+		tr.mu.Unlock()
+		l := mustAcquire(t, c, t.Context(), "stock")
+		lease.Store(l)
+		mustAcquire(t, c, l.Context(t.Context()), "stock")
+		next := make(chan *quorum.Lease)
+		go func() { next <- mustWait(t, c, "other") }()
+		mustRelease(t, <-next)
+		own(cl.nodes, "stock", "stranger:1")
+		cl.nodes[0].Kill()
+		time.Sleep(ttl)
+		synctest.Wait()
+		wantIs(t, l.Err(), quorum.ErrLost)
+		if text := strings.Join(tr.take(), "\n"); !contains(text, "loss stock", "node ", "renewal", "hold-end") {
+			t.Errorf("told\n%s", text)
+		}
+	})
+}
+
+// Who only wants to know one thing implements one interface.
+func TestTracerNeedNotImplementEverything(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		tr := &told{}
+		c := cl.client(quorum.Config{Tracer: struct{ quorum.AcquireTracer }{tr}})
+		l := mustWait(t, c, "stock")
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantTold(t, tr.take(), "acquire stock", "acquire-end stock lease=true nested=false handed=false after=0s ok < acquire")
+		if len(tr.votes) > 0 {
+			t.Errorf("votes %v", tr.votes)
+		}
+	})
+}
+
+func TestNoTracerCostsNoAllocation(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		l := mustAcquire(t, cl.warmClient(quorum.Config{}), t.Context(), "stock")
+		synctest.Wait()
+		if n := quorum.UntracedAllocations(l); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
