@@ -65,3 +65,9 @@ func (ls *lines) each(f func(ln *line)) {
 
 // Restate tells the nodes a hold count, as whoever does that had looked whether the lease lives a moment ago.
 func Restate(l *Lease, count int) { l.hold.restate(count) }
+
+// WithDefaults is a configuration as a coordinator has it.
+func WithDefaults(c Config) Config { return c.withDefaults() }
+
+// Majority is the quorum of n nodes.
+func Majority(n int) int { return majority(n) }
