@@ -7,26 +7,47 @@ import (
 	"testing"
 )
 
-// Every exported type shows how it is used: an Example of its own, or of one of its methods.
+// Every exported type is shown in use: by an Example of its own or of one of its methods, or in a file of examples, which go
+// doc shows as a whole where there is but one.
 func TestEveryExportedTypeHasAnExample(t *testing.T) {
 	for _, r := range rooms(t) {
-		examples := map[string]bool{}
+		shown := map[string]bool{}
 		for _, file := range r.tests {
-			for _, d := range file.Decls {
-				if f, ok := d.(*ast.FuncDecl); ok {
-					if of, ok := strings.CutPrefix(f.Name.Name, "Example"); ok {
-						of, _, _ = strings.Cut(of, "_")
-						examples[of] = true
+			of := examples(file)
+			for _, name := range of {
+				shown[name] = true
+			}
+			if len(of) == 0 {
+				continue
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					if from, ok := s.X.(*ast.Ident); ok && from.Name == r.name {
+						shown[s.Sel.Name] = true
 					}
 				}
-			}
+				return true
+			})
 		}
 		for _, spec := range r.declared(token.TYPE) {
-			if name := spec.(*ast.TypeSpec).Name.Name; ast.IsExported(name) && !examples[name] {
-				t.Errorf("%s: no Example of %s", r.path, name)
+			if name := spec.(*ast.TypeSpec).Name.Name; ast.IsExported(name) && !shown[name] {
+				t.Errorf("%s: no example shows %s", r.path, name)
 			}
 		}
 	}
+}
+
+// examples are what the Examples of a file are of.
+func examples(file *ast.File) (of []string) {
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+			if name, ok := strings.CutPrefix(f.Name.Name, "Example"); ok {
+				name, _, _ = strings.Cut(name, "_")
+				of = append(of, name)
+			}
+		}
+	}
+	return of
 }
 
 // An Example without an output compiles and is never run.
