@@ -23,4 +23,10 @@
 //	redquorum_revoked:{NAME}          string: holders force-released here, separated by spaces
 //
 // Numbers never become strings inside Lua except through string.format('%.0f'): Lua writes 1.7e+15 otherwise.
+//
+// # What is not
+//
+// One node's word is no lock: that a quorum has granted, in time, and that the lease has not ended since, is for package
+// quorum to know. A script that an error cuts off in the middle (a permission is missing, the memory is full) undoes
+// nothing; those that grant do what may fail before there is a lock.
 package script
