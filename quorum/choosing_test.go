@@ -30,7 +30,7 @@ type promises struct {
 }
 
 func promised(cfg quorum.Config, uncertainty time.Duration) promises {
-	cfg = quorum.WithDefaults(cfg)
+	cfg = cfg.WithDefaults()
 	drift := clock.Drift(cfg.TTL, cfg.DriftFactor, uncertainty)
 	return promises{
 		Config:   cfg,
@@ -172,7 +172,7 @@ func TestDocumentedShortestTTLs(t *testing.T) {
 }
 
 func TestDocumentedDefaults(t *testing.T) {
-	cfg := quorum.WithDefaults(quorum.Config{})
+	cfg := quorum.Config{}.WithDefaults()
 	want := map[string]string{
 		"`TTL`": fmt.Sprintf("%.0f s", cfg.TTL.Seconds()), "`DriftFactor`": fmt.Sprint(cfg.DriftFactor), "`GuardTime`": "the TTL",
 		"`MaxHold`": "none", "`NodeTimeout`": "TTL/20, from 20 to 500 ms",
@@ -183,7 +183,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	for ttl, timeout := range map[time.Duration]time.Duration{
 		time.Millisecond: 20 * time.Millisecond, 4 * time.Second: 200 * time.Millisecond, time.Hour: 500 * time.Millisecond,
 	} {
-		if got := quorum.WithDefaults(quorum.Config{TTL: ttl}).NodeTimeout; got != timeout {
+		if got := (quorum.Config{TTL: ttl}).WithDefaults().NodeTimeout; got != timeout {
 			t.Errorf("TTL %v: NodeTimeout %v, want %v", ttl, got, timeout)
 		}
 	}

@@ -15,9 +15,6 @@ const MostIdle = mostIdle
 // called before the coordinator is used.
 func Fix(c *Coordinator, id string, random func() float64) { c.id, c.random = id, random }
 
-// WithDefaults is a configuration as a coordinator has it.
-func WithDefaults(c Config) Config { return c.withDefaults() }
-
 // Majority is the quorum of n nodes.
 func Majority(n int) int { return majority(n) }
 

@@ -3,7 +3,6 @@ package docs
 import (
 	"go/ast"
 	"go/token"
-	"maps"
 	"slices"
 	"testing"
 )
@@ -15,18 +14,17 @@ var slogs = map[string]int{
 	"Log": 2, "LogAttrs": 2,
 }
 
-// logged are all messages that the package may log, or those that it passes to certain functions, which are named with
-// the number of the argument. Each has to be a text that stands in the source: what is put together when it is logged
-// nobody can look up.
-func (r *room) logged(t *testing.T, to map[string]int) (texts []string) {
+// logged are all messages that the package may log. Each has to be a text that stands in the source: what is put together
+// when it is logged nobody can look up.
+func (r *room) logged(t *testing.T) (texts []string) {
 	t.Helper()
-	passed := maps.Clone(to) // and further functions that log what they are given
+	passed := map[string]int{} // functions that log what they are given, and which of their arguments that is
 	for known := -1; known < len(passed); {
 		known, texts = len(passed), nil
 		for _, file := range r.files {
 			for _, d := range file.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-					texts = append(texts, r.loggedIn(t, f, passed, len(to) == 0)...)
+					texts = append(texts, r.loggedIn(t, f, passed)...)
 				}
 			}
 		}
@@ -36,7 +34,7 @@ func (r *room) logged(t *testing.T, to map[string]int) (texts []string) {
 }
 
 // loggedIn are the messages of one function. One that comes from outside makes it a function that is passed its message.
-func (r *room) loggedIn(t *testing.T, f *ast.FuncDecl, passed map[string]int, log bool) (texts []string) {
+func (r *room) loggedIn(t *testing.T, f *ast.FuncDecl, passed map[string]int) (texts []string) {
 	t.Helper()
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -44,7 +42,7 @@ func (r *room) loggedIn(t *testing.T, f *ast.FuncDecl, passed map[string]int, lo
 			return true
 		}
 		at, logs := passed[called(call)]
-		if log && isLogger(call) {
+		if isLogger(call) {
 			at, logs = slogs[called(call)]
 		}
 		if !logs || at >= len(call.Args) {
