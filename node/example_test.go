@@ -40,16 +40,16 @@ func ExampleNode() {
 	reply, err := n.Run(ctx, acquire, n.Clock().Now().Add(5*time.Second))
 	fmt.Println(reply.Status, err)
 
-	holder, _, err := n.Look(ctx, "stock", script.Channel("stock"))
+	holder, _, err := n.Look(ctx, "stock")
 	fmt.Println(holder, err)
 	// Output:
 	// granted <nil>
 	// me:1 <nil>
 }
 
-// A node far away serves more requests at once over more connections.
+// A node far away serves more requests at once where more batches are under way.
 func ExampleOption() {
-	n, _, done := started(node.WithConnections(8))
+	n, _, done := started(node.WithBatches(8))
 	defer done()
 
 	reply, err := n.Run(context.Background(), script.Inspect{Name: "stock"}, n.Clock().Now().Add(time.Minute))

@@ -61,7 +61,8 @@ func (n *Node) Check(ctx context.Context) (script.Record, error) {
 	if n.closed.Load() {
 		return script.Record{}, &Error{Node: n.name, Err: ErrClosed}
 	}
-	return n.check(ctx, n.client, func(req script.Check) (script.Record, error) {
+	settings := func() map[string]string { return n.settings(ctx) }
+	return n.check(settings, func(req script.Check) (script.Record, error) {
 		c, o := n.ask(ctx, req, clock.Instant{})
 		switch {
 		case o.err != nil:
@@ -79,7 +80,7 @@ func (n *Node) Check(ctx context.Context) (script.Record, error) {
 func (n *Node) Settle(ctx context.Context, found script.Record, quarantine time.Duration, until clock.Instant) error {
 	req := script.Settle{
 		Incarnation: found.Incarnation, Run: found.Run, Quarantine: quarantine, TTL: n.guard.TTL(), Nodes: n.guard.Nodes,
-		Durable: durable(ctx, n.client), Lingers: n.lingers(),
+		Durable: durable(n.settings(ctx)), Lingers: n.lingers(),
 	}
 	switch _, o := n.ask(ctx, req, until); {
 	case o.err != nil:
@@ -99,14 +100,10 @@ func (n *Node) incarnation() string {
 	return ""
 }
 
-// processor is a client or one of its connections.
-type processor interface {
-	Process(ctx context.Context, cmd redis.Cmder) error
-}
-
 // checkNew looks at the record over a connection that was just made.
 func (n *Node) checkNew(ctx context.Context, conn *redis.Conn) error {
-	_, err := n.check(ctx, conn, func(req script.Check) (script.Record, error) {
+	settings := func() map[string]string { return firstSettings(ctx, conn) }
+	_, err := n.check(settings, func(req script.Check) (script.Record, error) {
 		q := n.first(ctx, conn, req)
 		if err := q.Err(); err != nil {
 			return script.Record{}, n.wrap(err, q.way())
@@ -123,12 +120,12 @@ func (n *Node) checkNew(ctx context.Context, conn *redis.Conn) error {
 }
 
 // check takes in what a look at the record finds.
-func (n *Node) check(ctx context.Context, on processor, look func(script.Check) (script.Record, error)) (script.Record, error) {
+func (n *Node) check(settings func() map[string]string, look func(script.Check) (script.Record, error)) (script.Record, error) {
 	n.guard.doubt.Store(false) // before looking: what gives doubt meanwhile counts
 	req := script.Check{Fresh: fmt.Sprintf("%s/%d", n.guard.Client(), n.guard.begun.Add(1)), TTL: n.guard.TTL(), Nodes: n.guard.Nodes, Lingers: n.lingers()}
 	record, err := look(req)
 	if err == nil && record.Standing == script.StandingAsk {
-		req.Durable = durable(ctx, on)
+		req.Durable = durable(settings())
 		record, err = look(req)
 	}
 	if err == nil {
@@ -172,17 +169,31 @@ func unsent(err error) error {
 	return err
 }
 
-// durable tells whether the server writes everything to disk before it answers. Where that may not be asked it does not.
-func durable(ctx context.Context, on processor) script.Durability {
-	get := redis.NewMapStringStringCmd(ctx, "config", "get", "*append*")
-	if on.Process(ctx, get) != nil {
-		return script.NotDurable
-	}
-	settings := get.Val()
+// durable tells what a server's settings say about whether it writes everything to disk before it answers. Where they may not
+// be asked for it does not.
+func durable(settings map[string]string) script.Durability {
 	if settings["appendonly"] == "yes" && settings["appendfsync"] == "always" && settings["no-appendfsync-on-rewrite"] == "no" {
 		return script.Durable
 	}
 	return script.NotDurable
+}
+
+// settings asks for the settings that durable wants to know.
+func (n *Node) settings(ctx context.Context) map[string]string {
+	get := n.plain(ctx, "CONFIG", "GET", "*append*")
+	n.stream.put(get)
+	all := map[string]string{}
+	for pairs := n.await(ctx, get).values; len(pairs) >= 2; pairs = pairs[2:] {
+		all[pairs[0].text] = pairs[1].text
+	}
+	return all
+}
+
+// firstSettings asks for them over a connection that was just made.
+func firstSettings(ctx context.Context, conn *redis.Conn) map[string]string {
+	get := redis.NewMapStringStringCmd(ctx, "config", "get", "*append*")
+	_ = conn.Process(ctx, get) // it has the error, and no value then
+	return get.Val()
 }
 
 // unsure tells whether an error is one after which the server may not be what it was. Up to version 6 Redis puts words of

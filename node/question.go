@@ -26,7 +26,7 @@ type question struct {
 }
 
 // first sends a question and waits for the answer.
-func (n *Node) first(ctx context.Context, on processor, req script.Request) *question {
+func (n *Node) first(ctx context.Context, on *redis.Conn, req script.Request) *question {
 	q := &question{Cmd: redis.NewCmd(ctx), clock: n.clock, req: script.Prepare(req)}
 	if redis.HasErrorPrefix(on.Process(ctx, q), "NOSCRIPT") {
 		q = &question{Cmd: redis.NewCmd(ctx), clock: n.clock, req: q.req, source: true}

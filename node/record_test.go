@@ -178,14 +178,11 @@ func TestDecisionIsSentToTheServerThatWasFound(t *testing.T) {
 			if want := []string{sent[0], "one", "run", "60000", "30000", "3", "no", "0"}; !slices.Equal(sent, want) {
 				t.Errorf("sent %q, want %q", sent, want)
 			}
-			want := []string{"HELLO", "CHECK", "CHECK", "SETTLE"}
+			want := []string{"HELLO", "CHECK", "CHECK", "CONFIG", "SETTLE"}
 			if works {
 				want = append(want, "CHECK")
 			}
-			// What the server's settings are is asked over a connection of its own.
-			if said := f.said(); !slices.Equal(said[0], want) {
-				t.Errorf("sent %v, want %v over the first connection", said, want)
-			}
+			f.wantSaid(t, want...)
 		})
 	}
 }

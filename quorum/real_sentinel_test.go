@@ -21,8 +21,8 @@ import (
 
 // A group in place of a server, with replicas and sentinels that are real: what is asked here is what they do.
 
-// promised is how much longer than the longest TTL a promoted replica is in quarantine, see node/sentinel.go.
-const promised = 3 * time.Second
+// succession is how much longer than the longest TTL a promoted replica is in quarantine, see node/sentinel.go.
+const succession = 3 * time.Second
 
 // startGroup makes node 1 of three a group. The master's place among the servers is its own, so that what is asked of node 1
 // is asked of it, until promote.
@@ -195,8 +195,8 @@ func TestRealFailoverThatForgetsMakesNoSecondQuorum(t *testing.T) {
 	})
 	since, err := strconv.ParseInt(m.record(1)["since"], 10, 64)
 	m.must(err)
-	if took := m.quarantineEnd(1).Sub(time.UnixMicro(since)); took != lease+promised {
-		t.Errorf("the new master is in quarantine for %v, want %v", took, lease+promised)
+	if took := m.quarantineEnd(1).Sub(time.UnixMicro(since)); took != lease+succession {
+		t.Errorf("the new master is in quarantine for %v, want %v", took, lease+succession)
 	}
 	m.kill(0)
 	mustRelease(t, mustGet(t, before, "stock")) // and then it votes

@@ -158,8 +158,8 @@ func ExampleCondition() {
 	locks, done := open()
 	defer done()
 
-	var stats quorum.Stats = locks.Stats()
-	var first quorum.NodeStats = stats.Nodes[0]
+	var stats quorum.Stats = locks.Stats() //nolint:staticcheck // to show the type
+	var first quorum.NodeStats = stats.Nodes[0] //nolint:staticcheck // to show the type
 	fmt.Println("before the first request:", first.Condition)
 	var worst quorum.Condition
 	if _, err := locks.Inspect(context.Background(), "stock"); err != nil {

@@ -13,13 +13,14 @@ import (
 // A request is a script with its keys and arguments, for any client.
 func ExampleRequest() {
 	var req script.Request = script.Release{Name: "stock", Holder: "me:1", Payload: script.Free, Token: 7, TTL: 30 * time.Second}
+	words := script.Prepare(req).Command(script.Seal{}, false)
 	fmt.Println(req.Script().Name)
-	fmt.Println(req.Keys())
-	fmt.Println(req.Args()...)
+	fmt.Println(words[2:5]...) // how many keys, and the keys
+	fmt.Println(words[5:]...)  // the seal, and the arguments
 	// Output:
 	// release
-	// [stock redquorum_fence:{stock}]
-	// me:1 redisson_lock__channel:{stock} 0 7 86400000
+	// 2 stock redquorum_fence:{stock}
+	// 0 me:1 redisson_lock__channel:{stock} 0 7 86400000
 }
 
 // Servers know a script by its hash once they have seen its source.
@@ -36,12 +37,12 @@ func ExampleScript() {
 func ExamplePrepared() {
 	prepared := script.Prepare(script.Inspect{Name: "stock"})
 	for node := range 2 {
-		words := prepared.CommandWithSource(&script.Seal{Last: int64(1000 + node)})
-		fmt.Println(words[0], words[2:5])
+		words := prepared.Command(script.Seal{Last: int64(1000 + node)}, true)
+		fmt.Println(words[0], words[2:])
 	}
 	// Output:
-	// EVAL [2 stock redquorum_fence:{stock}]
-	// EVAL [2 stock redquorum_fence:{stock}]
+	// EVAL [2 stock redquorum_fence:{stock} 1000]
+	// EVAL [2 stock redquorum_fence:{stock} 1001]
 }
 
 // What comes after its last moment, on the node's own clock, does nothing.
@@ -51,7 +52,7 @@ func ExampleSeal() {
 
 	req := script.Acquire{Name: "stock", Holder: "me:1", Count: 1, TTL: 30 * time.Second, Proposal: 1, Clamp: time.Hour}
 	late := script.Seal{Last: 1} // in 1970
-	answer, err := c.Do(context.Background(), script.Prepare(req).CommandWithSource(&late)...).Result()
+	answer, err := c.Do(context.Background(), script.Prepare(req).Command(late, true)...).Result()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,4 +62,11 @@ func ExampleSeal() {
 	// Output:
 	// expired <nil>
 	// inspect: absent
+}
+
+// A client that reads replies itself hands over the values.
+func ExampleValues() {
+	reply := script.Values{Status: "held", Fence: 7, PTTL: 1500, Holder: "me:1", Count: 1, Now: 1795262400123457}.Reply()
+	fmt.Println(reply.Status == script.Held, reply.TTL, reply.Holder)
+	// Output: true 1.5s me:1
 }

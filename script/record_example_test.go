@@ -14,7 +14,7 @@ import (
 // look checks a node's record.
 func look(c *redis.Client, req script.Check) script.Record {
 	ctx := context.Background()
-	answer, err := c.Eval(ctx, req.Script().Source, req.Keys(), sealed(req, script.Seal{})...).Result()
+	answer, err := c.Do(ctx, script.Prepare(req).Command(script.Seal{}, true)...).Result()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func ExampleSettle() {
 	})
 	acquire := script.Acquire{Name: "stock", Holder: "me:1", Count: 1, TTL: 30 * time.Second, Proposal: 1, Clamp: time.Hour}
 	seal := script.Seal{Incarnation: found.Incarnation}
-	answer, err := c.Do(context.Background(), script.Prepare(acquire).CommandWithSource(&seal)...).Result()
+	answer, err := c.Do(context.Background(), script.Prepare(acquire).Command(seal, true)...).Result()
 	if err != nil {
 		log.Fatal(err)
 	}
