@@ -158,7 +158,7 @@ func ExampleCondition() {
 	locks, done := open()
 	defer done()
 
-	var stats quorum.Stats = locks.Stats() //nolint:staticcheck // to show the type
+	var stats quorum.Stats = locks.Stats()      //nolint:staticcheck // to show the type
 	var first quorum.NodeStats = stats.Nodes[0] //nolint:staticcheck // to show the type
 	fmt.Println("before the first request:", first.Condition)
 	var worst quorum.Condition
