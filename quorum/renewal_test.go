@@ -205,6 +205,10 @@ func TestRenewalThatArrivesAfterTheEndDoesNothing(t *testing.T) {
 		}
 		renewed := make(chan error, 1)
 		go func() { renewed <- l.Renew(t.Context()) }()
+		synctest.Wait()
+		for _, n := range cl.nodes {
+			n.LoseRequests(true) // and the farewell that follows
+		}
 		time.Sleep(200 * time.Millisecond)
 		for _, n := range cl.nodes {
 			n.Delay(20 * time.Millisecond)
