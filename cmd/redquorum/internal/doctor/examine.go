@@ -173,7 +173,7 @@ func (e *examination) try(ctx context.Context, url string, f *facts) {
 			record = r
 		},
 	})
-	name := e.prefix + "redquorum_ping:" + e.name + f.node
+	name := e.prefix + "redquorum_ping:" + e.name // the same on all nodes, so that they are refused alike
 	tried, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
 	reply, err := n.Run(tried, script.Probe{Name: name}, clock.Instant{})
