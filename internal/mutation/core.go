@@ -12,8 +12,8 @@ var core = []string{
 	"renewal shortens", "renewal of what is another's", "raise without owner check", "revoked ignored", "release without the token",
 	"restores always count in quarantine", "acquires carry no incarnation",
 	"nodes in quarantine grant", "a cluster is new by one look",
-	"one token for all who are handed a hold", "nodes store the first token of a hand-off", "a context nests in what was handed on",
-	"a longer TTL is not put on record", "connections are not checked", "a node whose clock ran off votes",
+	"one token for all who are handed a hold",
+	"connections are not checked", "a node whose clock ran off votes",
 	"the sentinels' word is good for ever", "one sentinel decides",
 	"a promoted server is asked at once",
 }
