@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"time"
@@ -59,6 +60,11 @@ const handshake = 4 << 10
 // close resets the connection (the dialler set SO_LINGER 0): it ends when what is under way was given up, or when nothing
 // is.
 func (l *link) close() {
+	if p, ok := l.conn.(partingConn); ok {
+		if secure, ok := p.Conn.(*tls.Conn); ok {
+			_ = secure.NetConn().Close() // first: TLS would say goodbye, and wait for room to say it in
+		}
+	}
 	_ = l.conn.Close()
 	_ = l.client.Close()
 }

@@ -63,7 +63,9 @@ func Open(rawURL string, options ...Option) (*Node, error) {
 }
 
 // New returns the node that opts describe. The options are copied and hardened for locks: timeouts and retries of
-// their own have no effect, since every request has one budget, its context's. It does no I/O.
+// their own have no effect, since every request has one budget, its context's. Scripts go over one connection, which is kept
+// until it ends: so the size of the pool and how long connections live have no effect on it either, and of a
+// StreamingCredentialsProvider it takes the credentials when it is made. It does no I/O.
 func New(opts *redis.Options, options ...Option) (*Node, error) {
 	if err := validate(opts); err != nil {
 		return nil, err

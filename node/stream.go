@@ -134,20 +134,40 @@ func (s *stream) pump() {
 		case l.full(s.most):
 			return // the answers to a batch go on
 		}
+		idle := len(l.batches) == 0
 		s.load(l)
 		if len(s.buf) == 0 {
 			continue
 		}
 		s.writing = true
-		s.mu.Unlock()
-		n, err := l.conn.Write(s.buf)
-		s.mu.Lock()
-		s.writing = false
-		if cap(s.buf) > mostKept {
-			s.buf = nil
+		if !idle || len(s.buf) > mostAtOnce {
+			// The kernel may have no room for it, if the node takes nothing any more. Nobody shall wait for that who has
+			// other nodes to ask, or other answers to give.
+			s.group.Go(func() {
+				s.mu.Lock()
+				defer s.unlock()
+				s.write(l)
+				s.pump()
+			})
+			return
 		}
-		s.written(l, n, err)
+		s.write(l)
 	}
+}
+
+// mostAtOnce is how many bytes the kernel takes for a connection on which nothing is under way, whatever the node does.
+const mostAtOnce = 8 << 10
+
+// write sends the batch that was put together. It is called with mu held, and gives it away while it writes.
+func (s *stream) write(l *link) {
+	s.mu.Unlock()
+	n, err := l.conn.Write(s.buf)
+	s.mu.Lock()
+	s.writing = false
+	if cap(s.buf) > mostKept {
+		s.buf = nil
+	}
+	s.written(l, n, err)
 }
 
 // written takes in what became of the batch that was put together last. One of which nothing was written, since the
@@ -221,20 +241,19 @@ func (s *stream) dial() {
 	if s.dialing != nil {
 		return
 	}
-	// It may take as long as the call that has most time.
+	// It may take as long as the call that has most time. One that has all the time there is tries again.
 	var latest time.Time
-	bounded := true
 	for _, c := range s.waiting {
 		c.hopes = true
-		bounded = bounded && !c.Deadline.IsZero()
-		if c.Deadline.After(latest) {
-			latest = c.Deadline
+		deadline := c.Deadline
+		if deadline.IsZero() {
+			deadline = time.Now().Add(longDial)
+		}
+		if deadline.After(latest) {
+			latest = deadline
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	if bounded {
-		ctx, cancel = context.WithDeadline(context.Background(), latest)
-	}
+	ctx, cancel := context.WithDeadline(context.Background(), latest)
 	s.dialing = cancel
 	s.group.Go(func() {
 		defer cancel()
@@ -251,7 +270,7 @@ func (s *stream) dial() {
 		case err == nil:
 			s.link = l
 			s.group.Go(func() { s.read(l) })
-		case !bounded || time.Now().Before(latest):
+		case time.Now().Before(latest):
 			// Who waited for it hears why; who came since, or has time left where it was for lack of time, tries again.
 			s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool {
 				if c.hopes {
@@ -263,6 +282,9 @@ func (s *stream) dial() {
 		s.pump()
 	})
 }
+
+// longDial is how long a connection may take that only calls without a deadline wait for.
+const longDial = 5 * time.Second
 
 // drop gives a connection up: nobody knows what became of what is under way. What is being written at this moment is left
 // to whoever writes it. It is called with mu held.
@@ -286,6 +308,7 @@ func (s *stream) read(l *link) {
 	for r := newReplies(l, l.asker); ; {
 		o, broken := r.next()
 		if broken != nil {
+			s.settle(l) // what came before the end
 			s.mu.Lock()
 			defer s.unlock()
 			s.drop(l, broken)
@@ -348,17 +371,18 @@ func (s *stream) reap(now time.Time) {
 	if l == nil || len(l.flying) == 0 {
 		return
 	}
-	alive := false
+	late, alive := false, false
 	for i, c := range l.flying {
 		switch {
 		case c == nil:
+			late = true
 		case s.over(c, now):
-			l.flying[i] = nil
-		default:
+			l.flying[i], late = nil, true
+		case !c.Deadline.IsZero(): // one that has all the time there is keeps no connection that hangs
 			alive = true
 		}
 	}
-	if !alive {
+	if late && !alive {
 		s.drop(l, ErrTimeout)
 	}
 }

@@ -31,20 +31,22 @@ func (l *lane) part(t *try) bool {
 
 // bid takes in the answer to a farewell, which is repeated until the node has answered that the holder is gone after the
 // last moment of every request that might still be on its way, or until the TTL has passed, and the key with it. An answer
-// that came before that of a request under way tells nobody anything.
+// that came before that of a request under way is told nobody, unless it is the last one.
 //
 // "Gone" alone is not enough: a server that was stopped with our request in its socket runs a release that came on
 // another connection first, and the request after it. Nor is "gone" twice.
 func (l *lane) bid(t *try, a answer) {
 	l.learn(t.errand, a)
-	if !t.told && l.alone() {
+	present, alone := l.left()
+	over := !present || !l.c.clock.Now().Before(t.giveUp)
+	if !t.told && (alone || over) {
 		t.told = true
 		l.c.voted(l.node, t.errand.req.Request, &a)
 		t.errand.to.put(l.i, a)
 	} else {
 		l.c.heard(l.node, &a)
 	}
-	if present, _ := l.state(); !present || !l.c.clock.Now().Before(t.giveUp) {
+	if over {
 		l.c.errands.Done()
 		return
 	}
@@ -53,8 +55,11 @@ func (l *lane) bid(t *try, a answer) {
 			again := t.again()
 			again.pause = min(2*t.pause, longestPause)
 			l.send(again)
-		} else {
-			l.c.errands.Done()
+			return
 		}
+		if !t.told { // whoever waits for it shall not wait for ever
+			t.errand.to.put(l.i, a)
+		}
+		l.c.errands.Done()
 	})
 }

@@ -297,6 +297,35 @@ func TestReleaseThatGetsThereFirstIsSaidAgain(t *testing.T) {
 	})
 }
 
+// While it is being decided what a node is worth that forgot, a renewal is under way to it, and a farewell behind that. Close
+// ends with all of it, whenever it comes, and whoever waits for the release with it.
+func TestCloseEndsAFarewellThatWaitsForARenewal(t *testing.T) {
+	for at := 20 * time.Millisecond; at < 260*time.Millisecond; at += 20 * time.Millisecond {
+		inBubble(t, 3, func(t *testing.T, cl *cluster) {
+			for _, n := range cl.nodes {
+				n.Redis().FlushAll() // a cluster that was founded a moment ago is decided about later
+				n.Delay(2 * time.Millisecond)
+			}
+			c := cl.client(quorum.Config{TTL: time.Second, NodeTimeout: 40 * time.Millisecond})
+			l := mustWait(t, c, "stock")
+			time.Sleep(10 * time.Millisecond)
+			cl.nodes[0].Redis().FlushAll()
+			cl.nodes[1].Redis().FlushAll()
+			var wg sync.WaitGroup
+			wg.Go(func() { _ = l.Renew(t.Context()) })
+			time.Sleep(time.Millisecond)
+			wg.Go(func() { _ = l.Release(t.Context()) })
+			time.Sleep(at)
+			start := time.Now()
+			_ = c.Close()
+			if took := time.Since(start); took > 80*time.Millisecond {
+				t.Errorf("after %v: Close took %v, want two node timeouts at most", at, took)
+			}
+			wg.Wait()
+		})
+	}
+}
+
 // A node that cannot be reached for a while is clean soon after, though its key would live for an hour.
 func TestFarewellOutlastsAnOutage(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {

@@ -182,10 +182,18 @@ func (h *hold) finish(cause error, why Loss) *ballot {
 		return nil
 	}
 	// A coordinator that is being closed says the farewell itself.
-	if h.c.enter() == nil {
+	if h.c.enter() != nil {
+		return h.departed
+	}
+	depart := func() {
 		defer h.c.leave()
 		h.depart()
 		h.c.forget(h)
+	}
+	if cause == ErrLost { //nolint:errorlint // one of two
+		h.c.background.do(depart) // who finds that out has other leases to watch, or other answers to read
+	} else {
+		depart()
 	}
 	return h.departed
 }

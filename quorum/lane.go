@@ -183,8 +183,10 @@ func (l *lane) suspect(renewed script.Reply) {
 	if renewed.TTL >= due-slack || l.node.pace.off(now, l.c.guard.ttl()) > 0 {
 		return // or the node's clock is to blame, and was reported: see pace.go
 	}
-	l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
-		"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
+	l.c.background.do(func() { // without the mutex
+		l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
+			"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
+	})
 }
 
 // state tells whether the holder may be present on the node, or get there yet, and what token the node is known to store.
@@ -194,11 +196,11 @@ func (l *lane) state() (present bool, fence int64) {
 	return l.present || l.busy, l.fence
 }
 
-// alone tells whether no other request is under way.
-func (l *lane) alone() bool {
+// left tells whether the holder may be present on the node, or get there yet, and whether no other request is under way.
+func (l *lane) left() (present, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.busy
+	return l.present || l.busy, !l.busy
 }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine

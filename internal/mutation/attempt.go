@@ -115,7 +115,7 @@ var attemptVariants = []variant{
 		name: "rollback said once",
 		rule: "sends a farewell until the node has answered that the holder is gone",
 		file: "quorum/farewell.go",
-		old:  `if present, _ := l.state(); !present ||`, new: `if present, _ := l.state(); true || present ||`,
+		old:  `over := !present ||`, new: `over := true || present ||`,
 		caught: []string{"quorum.TestReleaseWithoutAQuorumSaysSoAndGoesOn", "quorum.TestRollbackGoesOnUntilNothingCanArriveAnyMore"},
 	},
 	{
