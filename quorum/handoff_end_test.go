@@ -23,6 +23,7 @@ func TestWhoWasHandedAHoldSeesItsEnd(t *testing.T) {
 		<-l.Done()
 		wantIs(t, l.Err(), quorum.ErrLost)
 		wantIs(t, context.Cause(ctx), quorum.ErrLost)
+		synctest.Wait()
 		if n := quorum.HoldsOf(r.c); n != 0 {
 			t.Errorf("%d holds are left", n)
 		}

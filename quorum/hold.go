@@ -185,10 +185,10 @@ func (h *hold) finish(cause error, why Loss) *ballot {
 	if h.c.enter() != nil {
 		return h.departed
 	}
+	h.c.forget(h)
 	depart := func() {
 		defer h.c.leave()
 		h.depart()
-		h.c.forget(h)
 	}
 	if cause == ErrLost { //nolint:errorlint // one of two
 		h.c.background.do(depart) // who finds that out has other leases to watch, or other answers to read

@@ -318,6 +318,7 @@ func TestTracerIsToldOfClose(t *testing.T) {
 		c := cl.client(quorum.Config{Tracer: tr})
 		wantTold(t, tr.take(), "open 3")
 		mustAcquire(t, c, t.Context(), "stock")
+		synctest.Wait() // until every node has answered
 		tr.take()
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
