@@ -134,29 +134,36 @@ func (s *stream) pump() {
 		case l.full(s.most):
 			return // the answers to a batch go on
 		}
-		idle := len(l.batches) == 0
 		s.load(l)
 		if len(s.buf) == 0 {
 			continue
 		}
 		s.writing = true
-		if !idle || len(s.buf) > mostAtOnce {
-			// The kernel may have no room for it, if the node takes nothing any more. Nobody shall wait for that who has
-			// other nodes to ask, or other answers to give.
-			s.group.Go(func() {
-				s.mu.Lock()
-				defer s.unlock()
-				s.write(l)
-				s.pump()
-			})
+		if len(l.flying) > fewUnderWay || len(s.buf) > mostAtOnce {
+			s.writeAside(l)
 			return
 		}
 		s.write(l)
 	}
 }
 
-// mostAtOnce is how many bytes the kernel takes for a connection on which nothing is under way, whatever the node does.
-const mostAtOnce = 8 << 10
+// The kernel takes mostAtOnce bytes for a connection on which no more than fewUnderWay requests are under way, whatever the
+// node does: its buffers have some 80 KiB at first, and a request has a few hundred bytes, or three thousand with its source.
+const (
+	mostAtOnce  = 8 << 10
+	fewUnderWay = 16
+)
+
+// writeAside writes a batch for which the kernel may have no room, if the node takes nothing any more. Nobody shall wait for
+// that who has other nodes to ask, or other answers to give.
+func (s *stream) writeAside(l *link) {
+	s.group.Go(func() {
+		s.mu.Lock()
+		defer s.unlock()
+		s.write(l)
+		s.pump()
+	})
+}
 
 // write sends the batch that was put together. It is called with mu held, and gives it away while it writes.
 func (s *stream) write(l *link) {

@@ -186,14 +186,11 @@ func (h *hold) finish(cause error, why Loss) *ballot {
 		return h.departed
 	}
 	h.c.forget(h)
-	depart := func() {
-		defer h.c.leave()
-		h.depart()
-	}
 	if cause == ErrLost { //nolint:errorlint // one of two
-		h.c.background.do(depart) // who finds that out has other leases to watch, or other answers to read
+		h.departLater() // who finds that out has other leases to watch, or other answers to read
 	} else {
-		depart()
+		h.depart()
+		h.c.leave()
 	}
 	return h.departed
 }
@@ -220,6 +217,14 @@ func (h *hold) conclude(cause error, why Loss) bool {
 		cancel(cause)
 	}
 	return true
+}
+
+// departLater says farewell without keeping its caller. It ends what enter began.
+func (h *hold) departLater() {
+	h.c.background.do(func() {
+		defer h.c.leave()
+		h.depart()
+	})
 }
 
 // depart says farewell on every node, once.
