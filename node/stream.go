@@ -71,7 +71,7 @@ func (s *stream) put(calls ...*Call) {
 			s.finish(c, errFull)
 		default:
 			c.stage = queued
-			c.waited = s.link != nil && (s.writing || s.link.full(s.most))
+			c.waited = s.link != nil && s.link.full(s.most)
 			s.waiting = append(s.waiting, c)
 			s.expect(c.Deadline)
 		}
@@ -243,56 +243,6 @@ func (s *stream) load(l *link) {
 	}
 }
 
-// dial makes a connection for those that wait. It is called with mu held.
-func (s *stream) dial() {
-	if s.dialing != nil {
-		return
-	}
-	// It may take as long as the call that has most time. One that has all the time there is tries again.
-	var latest time.Time
-	for _, c := range s.waiting {
-		c.hopes = true
-		deadline := c.Deadline
-		if deadline.IsZero() {
-			deadline = time.Now().Add(longDial)
-		}
-		if deadline.After(latest) {
-			latest = deadline
-		}
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), latest)
-	s.dialing = cancel
-	s.group.Go(func() {
-		defer cancel()
-		l, err := s.node.connect(ctx)
-		s.mu.Lock()
-		defer s.unlock()
-		s.dialing = nil
-		s.reap(time.Now())
-		switch {
-		case s.closed:
-			if l != nil {
-				l.close()
-			}
-		case err == nil:
-			s.link = l
-			s.group.Go(func() { s.read(l) })
-		case time.Now().Before(latest):
-			// Who waited for it hears why; who came since, or has time left where it was for lack of time, tries again.
-			s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool {
-				if c.hopes {
-					s.finish(c, err)
-				}
-				return c.hopes
-			})
-		}
-		s.pump()
-	})
-}
-
-// longDial is how long a connection may take that only calls without a deadline wait for.
-const longDial = 5 * time.Second
-
 // drop gives a connection up: nobody knows what became of what is under way. What is being written at this moment is left
 // to whoever writes it. It is called with mu held.
 func (s *stream) drop(l *link, err error) {
@@ -344,64 +294,6 @@ func (s *stream) settle(l *link) {
 	}
 	clear(l.got)
 	l.got = l.got[:0]
-}
-
-// expect has the timer look when a call's time is up. It is called with mu held.
-func (s *stream) expect(deadline time.Time) {
-	if deadline.IsZero() || !s.due.IsZero() && !deadline.Before(s.due) {
-		return
-	}
-	s.due = deadline
-	if s.timer == nil {
-		s.timer = time.AfterFunc(time.Until(deadline)+s.slack, s.sweep)
-	} else {
-		s.timer.Reset(time.Until(deadline) + s.slack)
-	}
-}
-
-// sweep is called by the timer.
-func (s *stream) sweep() {
-	s.mu.Lock()
-	defer s.unlock()
-	if !s.closed {
-		s.due = time.Time{}
-		s.reap(time.Now())
-		s.pump()
-	}
-}
-
-// reap ends the calls whose time is up. A connection on which nobody waits for anything any longer is given up with them:
-// what was sent there must not arrive when nobody remembers it. It is called with mu held.
-func (s *stream) reap(now time.Time) {
-	s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool { return s.over(c, now) })
-	l := s.link
-	if l == nil || len(l.flying) == 0 {
-		return
-	}
-	late, alive := false, false
-	for i, c := range l.flying {
-		switch {
-		case c == nil:
-			late = true
-		case s.over(c, now):
-			l.flying[i], late = nil, true
-		case !c.Deadline.IsZero(): // one that has all the time there is keeps no connection that hangs
-			alive = true
-		}
-	}
-	if late && !alive {
-		s.drop(l, ErrTimeout)
-	}
-}
-
-// over ends a call whose time is up, and has the timer look again for one that has time left.
-func (s *stream) over(c *Call, now time.Time) bool {
-	if c.Deadline.IsZero() || now.Before(c.Deadline.Add(s.slack)) {
-		s.expect(c.Deadline)
-		return false
-	}
-	s.finish(c, ErrTimeout)
-	return true
 }
 
 // aside runs a task on a goroutine of its own, unless the stream is closed.

@@ -26,7 +26,7 @@ var streamVariants = []variant{
 	{
 		name:   "its time is up, and it is left in the queue",
 		rule:   "what waits leaves the queue at its own deadline, and was never sent",
-		file:   "node/stream.go",
+		file:   "node/deadlines.go",
 		old:    `s.waiting = slices.DeleteFunc(s.waiting, func(c *Call) bool { return s.over`,
 		new:    `_ = slices.DeleteFunc(slices.Clone(s.waiting), func(c *Call) bool { return s.over`,
 		caught: []string{"node.TestRequestThatWaitsInVainIsNotSent"},
@@ -41,14 +41,14 @@ var streamVariants = []variant{
 	{
 		name: "the first deadline ends all",
 		rule: "a request keeps its own deadline, whoever shares its round trip",
-		file: "node/stream.go",
+		file: "node/deadlines.go",
 		old:  `if late && !alive {`, new: `if late {`,
 		caught: []string{"node.TestRequestsOfABatchEndAtTheirOwnDeadlines"},
 	},
 	{
 		name: "a connection outlives what was given up on it",
 		rule: "when nobody waits any longer for anything that is under way, the connection is reset",
-		file: "node/stream.go",
+		file: "node/deadlines.go",
 		old:  `if late && !alive {`, new: `if false {`,
 		caught: []string{"node.TestRunEndsAtItsDeadline"},
 	},
