@@ -33,19 +33,21 @@ if ARGV[2] ~= '' then
   quarantine, longest = math.max(0, tonumber(record[2]) - now), tonumber(record[3])
 end
 
-local held = redis.pcall('HGETALL', KEYS[1])
-if held.err then
-  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
+local ttl, held = redis.call('PTTL', KEYS[1]), {}
+if ttl ~= -2 then
+  held = redis.pcall('HGETALL', KEYS[1])
+  if held.err then
+    -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
+    if not string.find(held.err, 'WRONGTYPE', 1, true) then
+      held.err = held.err .. ': HGETALL'
+      return held
+    end
+    return {'held', 0, ttl, '', 0, now}
   end
-  return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}
 end
 local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
 local status = 'granted'
 if held[1] then
-  local ttl = redis.call('PTTL', KEYS[1])
   local mine = redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1
   if not mine then
     return {'held', fence, ttl, held[1], tonumber(held[2]) or 0, now}
@@ -69,8 +71,15 @@ else
   fence = math.max(fence + 1, proposal) + more
   -- A counter that is ahead of the clock, since one was wrong once, stays until the clock has overtaken it: were it gone
   -- before, the next token would be less than the last.
-  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',
-    string.format('%.0f', ARGV[8] + math.max(0, fence - now) / 1000))
+  -- To write a number of so many digits costs as much as a command: most often the proposal is the fence, as it is written.
+  local written, kept = ARGV[6], ARGV[8]
+  if fence ~= tonumber(written) then
+    written = string.format('%.0f', fence)
+  end
+  if fence > now then
+    kept = string.format('%.0f', kept + (fence - now) / 1000)
+  end
+  redis.call('SET', KEYS[2], written, 'PX', kept)
   -- A missing permission cuts a script off and undoes nothing. So what could fail comes before the lock is there: the
   -- first PEXPIRE finds no key and only shows that the second, without which the lock would stay for ever, will work.
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
@@ -81,4 +90,4 @@ if longest and longest < tonumber(ARGV[5]) then
   -- How long a quarantine has to last at least, should this node forget.
   redis.call('HSET', KEYS[3], 'ttl', ARGV[5])
 end
-return {status, fence, redis.call('PTTL', KEYS[1]), ARGV[3], tonumber(ARGV[4]), now}
+return {status, fence, math.max(ttl, tonumber(ARGV[5])), ARGV[3], tonumber(ARGV[4]), now}

@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -181,16 +182,25 @@ func TestFenceThatIsAheadOfTheClockOutlivesTheDifference(t *testing.T) {
 func TestNumbersAreWrittenOut(t *testing.T) {
 	digits := regexp.MustCompile(`^[0-9]{16}$`)
 	for _, tt := range fencing {
-		t.Run(tt.title, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, c *redis.Client) {
-				if tt.held {
-					must(t, c.HSet(t.Context(), name, us, 1))
-				}
-				runAt(t, c, noon, tt.req(ttl), 0)
-				if raw := fence(t, c); !digits.MatchString(raw) || raw != "1795262400123457" {
-					t.Errorf("the fence is written %q, want %d", raw, noon)
-				}
+		for title, stored := range map[string]int64{"as it was sent": 0, "as it was stored, or one more": noon} {
+			t.Run(tt.title+" "+title, func(t *testing.T) {
+				onBoth(t, func(t *testing.T, c *redis.Client) {
+					if tt.held {
+						must(t, c.HSet(t.Context(), name, us, 1))
+					}
+					want := noon
+					if stored > 0 {
+						must(t, c.Set(t.Context(), script.FenceKey(name), stored, day))
+						if tt.title == "grant" {
+							want++
+						}
+					}
+					runAt(t, c, noon, tt.req(ttl), 0)
+					if raw := fence(t, c); !digits.MatchString(raw) || raw != strconv.FormatInt(want, 10) {
+						t.Errorf("the fence is written %q, want %d", raw, want)
+					}
+				})
 			})
-		})
+		}
 	}
 }

@@ -27,19 +27,19 @@ if token > 0 then
   end
 end
 
-local held = redis.pcall('HGETALL', KEYS[1])
-if held.err then
+local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[2])
+if type(mine) == 'table' then
   -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
+  if not string.find(mine.err, 'WRONGTYPE', 1, true) then
+    mine.err = mine.err .. ': HEXISTS'
+    return mine
   end
   return {'held', fence, redis.call('PTTL', KEYS[1]), '', 0, now}
-end
-if not held[1] then
-  return {'absent', fence, -2, '', 0, now}
-end
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+elseif mine == 0 then
+  local held = redis.call('HGETALL', KEYS[1])
+  if not held[1] then
+    return {'absent', fence, -2, '', 0, now}
+  end
   return {'held', fence, redis.call('PTTL', KEYS[1]), held[1], tonumber(held[2]) or 0, now}
 end
 redis.call('DEL', KEYS[1])

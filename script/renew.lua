@@ -39,34 +39,40 @@ if revoked and string.find(' ' .. revoked .. ' ', ' ' .. ARGV[3] .. ' ', 1, true
   return {'revoked', 0, -2, '', 0, now}
 end
 
-local held = redis.pcall('HGETALL', KEYS[1])
-if held.err then
-  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
-  end
-  return {'held', 0, redis.call('PTTL', KEYS[1]), '', 0, now}
-end
+local count = redis.pcall('HGET', KEYS[1], ARGV[3])
 local ttl = redis.call('PTTL', KEYS[1])
-local status = 'restored'
-if held[1] then
-  if redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 then
-    return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
+if type(count) == 'table' then
+  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
+  if not string.find(count.err, 'WRONGTYPE', 1, true) then
+    count.err = count.err .. ': HGET'
+    return count
   end
-  status = 'renewed'
+  return {'held', 0, ttl, '', 0, now}
+end
+local status = count and 'renewed' or 'restored'
+if not count and ttl ~= -2 then
+  local held = redis.call('HGETALL', KEYS[1])
+  return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
 end
 
 -- Two quorums share a node: with the token stored here, whoever is granted this node later gets a greater one.
 local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[6]))
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX',
-  string.format('%.0f', ARGV[7] + math.max(0, fence - now) / 1000))
+local written, kept = ARGV[6], ARGV[7] -- as in acquire.lua
+if fence ~= tonumber(written) then
+  written = string.format('%.0f', fence)
+end
+if fence > now then
+  kept = string.format('%.0f', kept + (fence - now) / 1000)
+end
+redis.call('SET', KEYS[2], written, 'PX', kept)
 -- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
 if ttl < tonumber(ARGV[5]) then
   -- Before HSET, too: where it is not permitted, it must fail while there is no lock (see acquire.lua).
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
-redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
+if count ~= ARGV[4] then
+  redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])
+end
 if status == 'restored' then
   redis.call('PEXPIRE', KEYS[1], ARGV[5])
 end
