@@ -37,7 +37,12 @@ type Call struct {
 	sent  clock.Instant
 	last  int64
 	stage stage
+
+	received clock.Instant
 }
+
+// Received is when the answer came, on the clock of this process; the zero Instant if none did. It is for the Receiver.
+func (c *Call) Received() clock.Instant { return c.received }
 
 // A Receiver takes the outcome of a call. It is called by the goroutine that reads from the node, and must not block: all
 // that comes from the node waits for it. It may send further calls.
@@ -108,6 +113,7 @@ type outcome struct {
 	record *script.Record // of a check
 	values []value        // of a command that is no script
 	err    error
+	at     clock.Instant // when the answer came; one reading for all that came together
 }
 
 // ask sends a question of the guard's own and waits for the answer. It finds out for itself what server it got to.
@@ -192,10 +198,9 @@ func (n *Node) answered(o outcome) {
 		n.tell(o)
 		return
 	}
-	received := n.clock.Now()
-	n.offset.learn(reply.Now, c.sent, received)
+	n.offset.learn(reply.Now, c.sent, o.at)
 	untouched := reply.Status == script.Stranger || reply.Status == script.Expired
-	if untouched && !c.repeated && (c.Until.IsZero() || received.Before(c.Until)) {
+	if untouched && !c.repeated && (c.Until.IsZero() || o.at.Before(c.Until)) {
 		c.repeated = true
 		n.again(c, reply.Status == script.Stranger)
 		return
@@ -205,6 +210,7 @@ func (n *Node) answered(o outcome) {
 
 // tell tells a call's outcome.
 func (n *Node) tell(o outcome) {
+	o.call.received = o.at
 	if o.call.told != nil {
 		o.call.told <- o
 	} else {

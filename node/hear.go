@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// hear subscribes over one connection until it breaks or nobody listens any more. It reports whether anything was
-// ever heard on it.
+// hear subscribes over one connection until it breaks, or nobody has listened for a heartbeat or two: who waits for a lock
+// that goes back and forth listens again soon, and shall find the connection there. It reports whether anything was ever
+// heard on it, and whether it broke.
 //
 // A subscription has our own heartbeat: go-redis would not notice a server that has stopped.
-func (n *Node) hear(budget time.Duration) (heard bool) {
+func (n *Node) hear(budget time.Duration) (heard, broke bool) {
 	s := &subscription{node: n, budget: budget, broken: make(chan struct{})}
 	var hangUp func()
 	s.pubsub, hangUp = n.subscriber()
@@ -30,25 +31,38 @@ func (n *Node) hear(budget time.Duration) (heard bool) {
 		}
 	}()
 
-	if !s.follow(subscribed) || len(subscribed) == 0 {
-		return false
+	if !s.follow(subscribed) {
+		return false, true
+	}
+	if len(subscribed) == 0 {
+		return false, false
 	}
 	s.group.Go(s.receive)
 
 	heartbeat := time.NewTicker(budget)
 	defer heartbeat.Stop()
-	for {
+	for idle := 0; ; {
 		select {
 		case <-s.broken:
-			return s.heard.Load()
+			return s.heard.Load(), true
 		case <-n.listening.changed:
-			if !s.follow(subscribed) || len(subscribed) == 0 {
-				return s.heard.Load()
+			if len(subscribed) == 0 && n.listening.beat() != budget {
+				return s.heard.Load(), false // whoever comes now has another one
+			}
+			if !s.follow(subscribed) {
+				return s.heard.Load(), true
 			}
 		case <-heartbeat.C:
 			if !s.alive() {
-				return s.heard.Load()
+				return s.heard.Load(), true
 			}
+			idle++
+		}
+		switch {
+		case len(subscribed) > 0:
+			idle = 0
+		case idle > 1 || n.listening.over():
+			return s.heard.Load(), false
 		}
 	}
 }
@@ -105,7 +119,7 @@ func (s *subscription) follow(subscribed map[string]bool) bool {
 	if len(more) > 0 && s.pubsub.Subscribe(ctx, more...) != nil {
 		return false
 	}
-	return len(less) == 0 || len(subscribed) == 0 || s.pubsub.Unsubscribe(ctx, less...) == nil
+	return len(less) == 0 || s.pubsub.Unsubscribe(ctx, less...) == nil
 }
 
 // alive sends a ping, unless two have gone unanswered.

@@ -113,6 +113,70 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	}
 }
 
+// Who waits for a lock that goes back and forth between processes listens again and again. A connection made for each time
+// would come too late for the release.
+func TestConnectionIsKeptForWhoeverListensNext(t *testing.T) {
+	f := serve(t, func(c []string) string {
+		switch strings.ToUpper(c[0]) {
+		case "SUBSCRIBE", "UNSUBSCRIBE":
+			kind := strings.ToLower(c[0])
+			return fmt.Sprintf("*3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:0\r\n", len(kind), kind, len(c[1]), c[1])
+		}
+		return ""
+	})
+	n := open(t, f.url())
+	before := f.count("HELLO")
+	for round := range 3 {
+		e := &ear{}
+		stop := n.Listen("a", time.Minute, e.hear)
+		eventually(t, "subscribed", func() bool { return e.subscribed() > 0 })
+		stop()
+		eventually(t, "unsubscribed", func() bool { return f.count("UNSUBSCRIBE") > round })
+	}
+	if made := f.count("HELLO") - before; made != 1 {
+		t.Errorf("made %d connections for one listener after the other, want one", made)
+	}
+}
+
+// Whoever left a channel before that was confirmed is told nothing, and who comes next not before the server has subscribed it.
+func TestConfirmationOfAChannelThatWasLeftIsNobodys(t *testing.T) {
+	late := make(chan struct{})
+	var asked atomic.Int32
+	f := serve(t, func(c []string) string {
+		kind := strings.ToLower(c[0])
+		switch kind {
+		case "subscribe":
+			if c[1] == "a" {
+				switch asked.Add(1) {
+				case 1:
+					<-late
+				case 2:
+					return hang
+				}
+			}
+			fallthrough
+		case "unsubscribe":
+			return fmt.Sprintf("*3\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n:0\r\n", len(kind), kind, len(c[1]), c[1])
+		}
+		return ""
+	})
+	n := open(t, f.url())
+	e := &ear{}
+	stop := n.Listen("a", time.Minute, e.hear)
+	eventually(t, "asked to subscribe", func() bool { return asked.Load() == 1 })
+	stop()
+	other := &ear{}
+	defer n.Listen("b", time.Minute, other.hear)()
+	close(late)
+	eventually(t, "all confirmations until now have come", func() bool { return other.subscribed() > 0 })
+	stop = n.Listen("a", time.Minute, e.hear)
+	defer stop()
+	eventually(t, "asked to subscribe again", func() bool { return asked.Load() == 2 })
+	if e.subscribed() > 0 {
+		t.Error("told that it is subscribed, which the server has not confirmed")
+	}
+}
+
 func TestListeningWithoutPermissionIsNoBusyLoop(t *testing.T) {
 	s := redisserver.Start(t)
 	if err := s.Client().Do(t.Context(), "ACL", "SETUSER", "deaf", "on", ">pw", "~*", "resetchannels", "&mine:*", "+@all").Err(); err != nil {

@@ -22,7 +22,7 @@ type Event struct {
 }
 
 // Listen calls hear for every message on a channel and for every (re)subscription, until stop is called. All
-// listeners of a node share one connection, which exists only while there is one.
+// listeners of a node share one connection, which ends soon after the last of them: within two node timeouts.
 //
 // hear is called from the connection's own goroutine; it must not block, nor call stop, which waits for it. It may be
 // called once more while stop runs, never after it has returned. budget is the node timeout: a connection that stays
@@ -143,12 +143,15 @@ func (ls *listeners) serve() error {
 		budget := ls.budget
 		ls.mu.Unlock()
 
-		heard := ls.node.hear(budget)
+		heard, broke := ls.node.hear(budget)
 		ls.mu.Lock()
 		clear(ls.confirmed)
 		ls.mu.Unlock()
 		if heard {
 			pause = 0
+		}
+		if !broke {
+			continue // somebody may have come to listen as it ended
 		}
 		// A server that is down is asked again soon, and then less and less often.
 		pause = min(max(2*pause, budget/10), longest)
@@ -175,6 +178,20 @@ func (ls *listeners) sleep(d time.Duration) bool {
 			}
 		}
 	}
+}
+
+// beat is the node timeout of whoever came last.
+func (ls *listeners) beat() time.Duration {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.budget
+}
+
+// over tells whether nobody will listen any more.
+func (ls *listeners) over() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return ls.closed
 }
 
 // wanted returns the channels to be subscribed to. Only now are the others not confirmed any more: a channel that is
@@ -211,7 +228,7 @@ func (ls *listeners) tell(channel string, e Event) {
 	for l := range ls.channels[channel] {
 		who = append(who, l)
 	}
-	if e.Subscribed {
+	if e.Subscribed && who != nil { // else it was left before it was confirmed
 		ls.confirmed[channel] = true
 	}
 	ls.mu.Unlock()

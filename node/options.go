@@ -43,7 +43,7 @@ func parseURL(raw string) (*redis.Options, error) {
 		return nil, errors.New("node: an address whose scheme is none (its text is withheld, it may hold a password): " +
 			"want redis://, rediss:// or unix://")
 	case scheme != "redis" && scheme != "rediss" && scheme != "unix":
-		return nil, fmt.Errorf("node: scheme %q: want redis, rediss or unix", scheme)
+		return nil, fmt.Errorf("node: scheme %q: want redis, rediss or unix (or redis+sentinel, for what Sentinel watches)", scheme)
 	}
 	form := scheme + "://[user:password@]host:port[/db][?option=value]"
 	if scheme == "unix" {

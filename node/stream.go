@@ -287,8 +287,10 @@ func (s *stream) settle(l *link) {
 	}
 	s.pump()
 	s.unlock()
+	at := s.node.clock.Now() // a system call: not for each of them
 	for _, o := range l.got {
 		if o.call != nil {
+			o.at = at
 			s.node.answered(o)
 		}
 	}

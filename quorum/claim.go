@@ -23,12 +23,12 @@ func (c *Coordinator) newClaim(name string) *claim {
 	return cl
 }
 
-// put sends the same request to all nodes. All leave at once, and none waits for another.
+// put sends the same request, which was begun just now, to all nodes. All leave at once, and none waits for another.
 func (cl *claim) put(e *errand) {
 	tries := make([]try, len(cl.lanes))
 	for i := range cl.lanes {
 		t := &tries[i]
-		t.lane, t.errand = &cl.lanes[i], e
+		t.lane, t.errand, t.asked = &cl.lanes[i], e, e.begun
 		t.lane.put(t)
 	}
 }
@@ -36,7 +36,7 @@ func (cl *claim) put(e *errand) {
 // putOne sends a request to one node.
 func (cl *claim) putOne(i int, e *errand) {
 	l := &cl.lanes[i]
-	l.put(&try{lane: l, errand: e})
+	l.put(&try{lane: l, errand: e, asked: e.begun})
 }
 
 // withdraw takes a failed attempt back on every node that granted it or may yet. It does not wait.

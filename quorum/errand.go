@@ -35,7 +35,7 @@ type try struct {
 	node.Call
 	lane   *lane
 	errand *errand
-	asked  clock.Instant
+	asked  clock.Instant // when, or a moment before: a reading of the clock is a system call
 	// settled: it was sent again, when it was decided what the node is worth.
 	settled bool
 
@@ -54,16 +54,14 @@ func (l *lane) start(t *try) {
 
 // send sends the request, to be answered within the node timeout.
 func (l *lane) send(t *try) {
-	now := l.c.clock.Now()
-	until := now.Add(l.c.cfg.NodeTimeout)
+	until := t.asked.Add(l.c.cfg.NodeTimeout)
 	if end := t.errand.until; !end.IsZero() {
 		until = clock.Earlier(until, end)
 	}
-	if !now.Before(until) {
+	if !t.asked.Before(until) {
 		l.conclude(t, judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errTooLate}, 0))
 		return
 	}
-	t.asked = now
 	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
 	t.Call = node.Call{Request: t.errand.req, Until: until, Deadline: time.Now().Add(l.c.cfg.NodeTimeout), To: t}
 	l.node.Send(&t.Call)
@@ -72,7 +70,10 @@ func (l *lane) send(t *try) {
 // Answered takes in what the node said.
 func (t *try) Answered(reply script.Reply, err error) {
 	l := t.lane
-	back := l.c.clock.Now()
+	back := t.Received()
+	if back.IsZero() {
+		back = l.c.clock.Now()
+	}
 	switch {
 	case err == nil:
 		l.node.answered(back.Sub(t.asked))
@@ -102,9 +103,10 @@ func (l *lane) settle(t *try, a answer) {
 	})
 }
 
-// again is the same try once more. A call is used once: the node may still look at the last one.
+// again is the same try once more, now. A call is used once: the node may still look at the last one.
 func (t *try) again() *try {
 	next := *t
+	next.asked = t.lane.c.clock.Now()
 	return &next
 }
 

@@ -24,7 +24,7 @@ func (l *lane) part(t *try) bool {
 		l.c.errands.Done()
 		return false
 	}
-	t.giveUp = l.c.clock.Now().Add(l.c.cfg.NodeTimeout).Add(req.TTL)
+	t.giveUp = t.asked.Add(l.c.cfg.NodeTimeout).Add(req.TTL)
 	t.pause = shortestPause
 	return true
 }

@@ -84,6 +84,7 @@ func (l *lane) free() {
 	l.busy = t != nil
 	l.mu.Unlock()
 	if t != nil {
+		t.asked = l.c.clock.Now()
 		l.start(t)
 	} else {
 		l.c.errands.Done()
