@@ -219,6 +219,7 @@ func (c *Coordinator) Close() error {
 	if stop.Stop() {
 		close(c.stopping)
 	}
+	c.guard.end(c.cfg.NodeTimeout)
 
 	var errs []error
 	for _, n := range c.nodes {

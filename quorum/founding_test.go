@@ -80,6 +80,34 @@ func TestNodeOfANewClusterIsNotTakenForForgetful(t *testing.T) {
 	})
 }
 
+// Whoever only wanted a look is gone again while it makes the cluster settled. It stays until all nodes have heard of it: a
+// node that had not would be taken for forgetful.
+func TestClusterIsFoundedWholeByWhoLeavesAtOnce(t *testing.T) {
+	unfounded(t, 5, func(t *testing.T, cl *cluster) {
+		far := &faultnet.Cable{}
+		for _, n := range cl.nodes[1:] {
+			far.Delay(n, 50*time.Millisecond)
+		}
+		c := cl.clientOn(far, quorum.Config{})
+		go func() { _, _ = c.Inspect(t.Context(), "stock") }()
+		cl.eventually(5*time.Second, "the first node is told", func() bool {
+			return cl.nodes[0].Redis().HGet(script.RecordKey, "until") != ""
+		})
+		start := time.Now()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		start = time.Now()
+		mustRelease(t, mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "stock"))
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("the first lock took %v", took)
+		}
+	})
+}
+
 // With a node that does not answer nobody can tell whether the cluster is new: the others may have forgotten.
 func TestClusterThatMayHaveForgottenWaits(t *testing.T) {
 	unfounded(t, 3, func(t *testing.T, cl *cluster) {

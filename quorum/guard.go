@@ -40,6 +40,9 @@ type guard struct {
 	told    map[string]bool // warnings that were given
 
 	deciding *decision // under way; nil if there is none
+
+	rulings sync.WaitGroup // under way; begun with mu held
+	ended   bool           // no other begins
 }
 
 // A decision is about nodes without a record.

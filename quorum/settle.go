@@ -85,8 +85,36 @@ func (g *guard) settle() bool {
 	}
 }
 
+// end lets no ruling begin any more, and waits for one that is under way, though not for ever. Were it cut off, some nodes of a
+// new cluster would be settled and others not, and whoever comes next would take those for forgetful.
+func (g *guard) end(longest time.Duration) {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	over := make(chan struct{})
+	g.group.Go(func() error {
+		g.rulings.Wait()
+		close(over)
+		return nil
+	})
+	timer := time.NewTimer(longest)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
+}
+
 // rule tells every node without a record what it is worth, and reports whether one of them took it in.
 func (g *guard) rule(l look, quarantine time.Duration) bool {
+	g.mu.Lock()
+	if g.ended {
+		g.mu.Unlock()
+		return false
+	}
+	g.rulings.Add(1)
+	g.mu.Unlock()
+	defer g.rulings.Done()
 	var wait sync.WaitGroup
 	made := make([]bool, len(l.records))
 	for i, r := range l.records {

@@ -41,7 +41,7 @@ var groundVariants = []variant{
 		name: "the node's clock learnt only at connect",
 		rule: "refined by the TIME that every reply carries",
 		file: "node/call.go",
-		old:  `	n.offset.learn(reply.Now, c.sent, received)` + "\n", new: "",
+		old:  `	n.offset.learn(reply.Now, c.sent, o.at)` + "\n", new: "",
 		caught: []string{"node.TestNodesClockSetBack", "node.TestNodesClockSetForward"},
 	},
 	{
@@ -55,7 +55,7 @@ var groundVariants = []variant{
 		name: "repeated although it is late here, too",
 		rule: "once the time is up, an expired request is not repeated",
 		file: "node/call.go",
-		old:  ` && (c.Until.IsZero() || received.Before(c.Until)) {`, new: ` {`,
+		old:  ` && (c.Until.IsZero() || o.at.Before(c.Until)) {`, new: ` {`,
 		caught: []string{"node.TestRequestThatIsLateHereIsNotRepeated"},
 	},
 	{

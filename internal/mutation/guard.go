@@ -3,6 +3,13 @@ package main
 // guardVariants break the restart guard.
 var guardVariants = []variant{
 	{
+		name: "a decision about a new cluster is cut off",
+		rule: "were it cut off, some nodes of a new cluster would be settled and others not",
+		file: "quorum/coordinator.go",
+		old:  "	c.guard.end(c.cfg.NodeTimeout)\n", new: "",
+		caught: []string{"quorum.TestClusterIsFoundedWholeByWhoLeavesAtOnce"},
+	},
+	{
 		name: "restores always count in quarantine",
 		rule: "a renewal there counts only while the node's own last counted vote for this lease has not run out",
 		file: "quorum/lane.go",
