@@ -36,9 +36,10 @@ type crowd struct {
 	run    clock.Instant // when this process began to have it again and again; zero if it does not
 	handed bool          // since then it went from one to the next within this process
 
-	busy     bool          // the lock changes hands too fast to be told
-	releases int           // announcements of all nodes, since
-	since    clock.Instant // when they began to be counted
+	busy      bool          // the lock changes hands too fast to be told
+	listeners int           // who listened elsewhere when we looked last
+	releases  int           // announcements of all nodes, since
+	since     clock.Instant // when they began to be counted
 }
 
 const (
@@ -57,13 +58,17 @@ const (
 
 	// Too fast to be told is a lock whose releases are less than busyTrips round trips apart, over busyReleases of them; or,
 	// where busyOthers others wait, less than busyInterval. Looks are then busyPause apart, and up to four times as much, and
-	// whoever was out of luck for busyPatience listens all the same: then the holder hears of it.
+	// whoever was out of luck for busyPatience listens all the same: then the holder hears of it. But only if no more than one
+	// other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on: one is
+	// enough to tell the holder, and each costs it a message for each node and release. After busyEars times that everybody
+	// does: not all who listen need be waiting.
 	busyTrips    = 10
 	busyOthers   = 3
 	busyInterval = 20 * time.Millisecond
 	busyReleases = 4
 	busyPause    = 50 * time.Millisecond
 	busyPatience = 500 * time.Millisecond
+	busyEars     = 4
 )
 
 // heard takes in an announcement of one of n nodes.
@@ -103,11 +108,12 @@ func (c *Coordinator) roundTrip() time.Duration {
 	return took[c.need-1]
 }
 
-// crowded tells whether the lock changes hands too fast to listen.
-func (ln *line) crowded() bool {
+// crowded tells whether the lock changes hands too fast to listen, for who has waited so long.
+func (ln *line) crowded(waited time.Duration) bool {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	return ln.crowd.busy
+	patience := int(waited / busyPatience)
+	return ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)
 }
 
 // delay is how long to stay away after a wake.
@@ -170,16 +176,28 @@ type sight struct {
 	err       error
 }
 
-// look looks at a node, one that answers, drawn at random. It does not outlast the wait.
-func (w *waiter) look() sight {
+// lookAt draws a node to look at: one that answers. To count, one where who looks is known to be counted, too, if there is one;
+// but not each time, since of those which refuse messages nobody else would tell that the lock has become free.
+func (w *waiter) lookAt(count bool) int {
 	c := w.c
-	i := int(c.random() * float64(len(c.nodes)))
-	for range c.nodes {
-		if !c.nodes[i].silent.Load() {
-			break
+	first := int(c.random() * float64(len(c.nodes)))
+	answers := -1
+	for k := range c.nodes {
+		i := (first + k) % len(c.nodes)
+		switch {
+		case c.nodes[i].silent.Load():
+		case !count || w.line.hears(i):
+			return i
+		case answers < 0:
+			answers = i
 		}
-		i = (i + 1) % len(c.nodes)
 	}
+	return max(answers, 0)
+}
+
+// look looks at a node. It does not outlast the wait.
+func (w *waiter) look(count bool) sight {
+	c, i := w.c, w.lookAt(count)
 	seen := make(chan sight, 1)
 	c.background.do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
@@ -200,18 +218,22 @@ func (w *waiter) look() sight {
 
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
-func (w *waiter) free(woken bool) bool {
-	s := w.look()
+func (w *waiter) free(woken, count bool) bool {
+	s := w.look(count)
+	if s.err != nil {
+		return true
+	}
 	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if ln.subscribed {
-		if ln.confirmed[s.node] {
-			s.listeners-- // this process
-		}
-		ln.crowd.others = max(0, s.listeners)
+	if ln.confirmed[s.node] {
+		s.listeners-- // this process
 	}
-	if s.err != nil || s.holder == "" {
+	ln.crowd.listeners = max(0, s.listeners)
+	if ln.subscribed {
+		ln.crowd.others = ln.crowd.listeners
+	}
+	if s.holder == "" {
 		return true
 	}
 	moved := ln.crowd.seen(s.holder)

@@ -96,7 +96,7 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given || w.lease != nil {
 			return over
 		}
-		if s := w.look(); s.err == nil && s.holder != h.holder {
+		if s := w.look(false); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
@@ -110,7 +110,7 @@ func (w *waiter) letOthers() error {
 		return nil
 	}
 	w.waits(0)
-	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false) {
+	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false, false) {
 		return over
 	}
 	return w.stand(&verdict{}, nil)
@@ -125,7 +125,7 @@ func (w *waiter) stand(v, last *verdict) error {
 	for {
 		woken := false
 		switch {
-		case ln.crowded() && w.c.clock.Now().Sub(w.since) < busyPatience:
+		case ln.crowded(w.c.clock.Now().Sub(w.since)):
 			ln.hush()
 			if _, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause)); over != nil {
 				return over
@@ -134,7 +134,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			// Subscribe, then look once more: what was announced before nobody heard.
 			w.confirmed()
 			ln.awake()
-			if w.free(false) {
+			if w.free(false, true) {
 				return nil
 			}
 			continue
@@ -153,7 +153,7 @@ func (w *waiter) stand(v, last *verdict) error {
 				ln.awake()
 			}
 		}
-		if w.free(woken) {
+		if w.free(woken, woken) {
 			return nil
 		}
 	}

@@ -25,8 +25,8 @@ var waitVariants = []variant{
 		rule: "subscribe, then look once more: what was announced before nobody heard",
 		file: "quorum/wait.go",
 		old: `			ln.awake()
-			if w.free(false) {`, new: `			ln.awake()
-			if w.free(false); false {`,
+			if w.free(false, true) {`, new: `			ln.awake()
+			if w.free(false, true); false {`,
 		caught: []string{"quorum.TestReleaseBeforeTheSubscriptionIsNotMissed"},
 	},
 	{
@@ -176,7 +176,7 @@ var waitVariants = []variant{
 		name: "others not counted",
 		rule: "a time that has a slot for each of the others",
 		file: "quorum/crowd.go",
-		old:  `ln.crowd.others = max(0, s.listeners)`, new: `ln.crowd.others = min(1, max(0, s.listeners))`,
+		old:  `ln.crowd.others = ln.crowd.listeners`, new: `ln.crowd.others = min(1, ln.crowd.listeners)`,
 		caught: []string{"quorum.TestDelayAfterAWakeGrowsWithTheCrowd"},
 	},
 	{
@@ -189,9 +189,30 @@ var waitVariants = []variant{
 	{
 		name: "patience without an end",
 		rule: "whoever was out of luck for busyPatience listens all the same",
-		file: "quorum/wait.go",
-		old:  `w.c.clock.Now().Sub(w.since) < busyPatience`, new: `w.c.clock.Now().Sub(w.since) >= 0*busyPatience`,
+		file: "quorum/crowd.go",
+		old:  `ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `ln.crowd.busy && patience >= 0`,
 		caught: []string{"quorum.TestWaiterOfALockThatIsTooFastStopsListening"},
+	},
+	{
+		name: "whoever has no patience listens",
+		rule: "after twice the time, if no more than one does",
+		file: "quorum/crowd.go",
+		old:  `ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `ln.crowd.busy && patience == 0`,
+		caught: []string{"quorum.TestWaiterOfALockThatIsTooFastStopsListening"},
+	},
+	{
+		name: "a connection that is left is confirmed",
+		rule: "messages arrive from now on",
+		file: "node/listen.go",
+		old:  `if e.Subscribed && who != nil {`, new: `if e.Subscribed {`,
+		caught: []string{"node.TestConfirmationOfAChannelThatWasLeftIsNobodys"},
+	},
+	{
+		name: "a subscription connection for each wait",
+		rule: "who waits for a lock that goes back and forth listens again soon",
+		file: "node/hear.go",
+		old:  `idle > 1 ||`, new: `idle >= 0 ||`,
+		caught: []string{"node.TestConnectionIsKeptForWhoeverListensNext"},
 	},
 	{
 		name: "too fast for ever",
