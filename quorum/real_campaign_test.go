@@ -20,8 +20,12 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 		campaigns = append(campaigns, campaigning(t, m.client(quorum.Config{}), o.untilLost))
 	}
 	leads := func() bool { return o.sitting() != nil }
+	whole := func() bool {
+		term := o.sitting()
+		return term != nil && m.counts("chair", term.Holder(), "1")()
+	}
 	for i := range 3 {
-		m.eventually("a leader", leads)
+		m.eventually("a leader, on all nodes", whole)
 		m.kill(i, i+1) // no more than two of five: whoever leads goes on
 		term := o.sitting()
 		for before := term.Remaining(); ; { // until it was renewed without them

@@ -105,6 +105,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 	})
 	// From here on it takes the new master's votes.
 	m.kill(2)
+	third := m.servers[2].URL()
 	m.servers = m.servers[:2]
 	for before := l.Remaining(); ; {
 		now := l.Remaining()
@@ -119,7 +120,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 	close(over)
 	rivals.Wait()
 
-	waiter := m.clientAt(quorum.Config{}, []string{m.servers[0].URL(), g.URL(), old.URL()})
+	waiter := m.clientAt(quorum.Config{}, []string{m.servers[0].URL(), g.URL(), third})
 	got := make(chan *quorum.Lease, 1)
 	go func() {
 		next, err := waiter.Acquire(t.Context(), "stock")

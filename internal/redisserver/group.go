@@ -17,6 +17,11 @@ const GroupName = "mymaster"
 // that it stood still for two seconds does nothing for thirty.
 const failoverPatience = time.Minute
 
+// downAfter is more than a second: a sentinel that has just heard of a new master
+// asks it for the first time after one, and with one second replaces it at times
+// before it could answer.
+const downAfter = 1500 * time.Millisecond
+
 // Group is a master with replicas, and the sentinels that watch it.
 type Group struct {
 	t testing.TB
@@ -37,8 +42,8 @@ type GroupOptions struct {
 }
 
 // StartGroup starts a group for the length of the test, and returns when its
-// sentinels know all of it and each other. A master that has not answered for a
-// second is replaced. It takes writes only while a replica keeps up
+// sentinels know all of it and each other. A master that has not answered for
+// downAfter is replaced. It takes writes only while a replica keeps up
 // (min-replicas-to-write).
 func StartGroup(t testing.TB, opts GroupOptions) *Group {
 	t.Helper()
@@ -72,9 +77,9 @@ func StartGroup(t testing.TB, opts GroupOptions) *Group {
 func (g *Group) sentinel(host, port string, quorum int) *Server {
 	g.t.Helper()
 	s, err := Launch(Options{Dir: g.t.TempDir(), Sentinel: fmt.Sprintf(`sentinel monitor %[1]s %[2]s %[3]s %[4]d
-sentinel down-after-milliseconds %[1]s 1000
+sentinel down-after-milliseconds %[1]s %[5]d
 sentinel failover-timeout %[1]s 5000
-`, GroupName, host, port, quorum)})
+`, GroupName, host, port, quorum, downAfter.Milliseconds())})
 	if err != nil {
 		g.t.Fatal(err)
 	}
