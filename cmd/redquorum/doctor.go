@@ -33,9 +33,10 @@ besides, and doctor sees more with +config|get.
 
 ` + whereNodesAre + `
 
-Exit status: 0 if nothing keeps locks from working or from being safe; 1 if there
-are problems, with --strict also if there are warnings; 2 if no quorum of nodes
-would vote for a lock now, or if the nodes could not be examined.`,
+Exit status: 0 if there are no problems; 1 if there are, with --strict also if there
+are warnings, of what makes locks unsafe should something else happen, such as a full
+memory; 2 if no quorum of nodes would vote for a lock now, or if the nodes could not
+be examined.`,
 		Example: `  redquorum doctor
   redquorum doctor --strict --ttl 10s                  # before a roll-out
   redquorum doctor --acl shop:                         # for names that begin with shop:

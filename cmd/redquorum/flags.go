@@ -42,14 +42,19 @@ type span struct {
 func (s span) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < s.min || d > s.max {
-		return fmt.Errorf("want a time from %v to %v, such as %v", s.min, s.max, *s.value)
+		example := *s.value
+		if example == 0 {
+			example = min(max(time.Second, s.min), s.max)
+		}
+		return fmt.Errorf("want a time from %v to %v, such as %v", s.min, s.max, example)
 	}
 	*s.value = d
 	return nil
 }
 
+// String is what the help calls the default. Zero is none: what comes of it, the usage says.
 func (s span) String() string {
-	if s.value == nil {
+	if s.value == nil || *s.value == 0 {
 		return ""
 	}
 	return s.value.String()

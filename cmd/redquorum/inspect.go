@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -28,7 +29,7 @@ be asked for.`,
 		Example: `  redquorum inspect backup
   redquorum inspect --watch 1s backup
   redquorum inspect --json backup | jq -r .verdict`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
 	i.flags(cmd)
@@ -80,7 +81,7 @@ func (i *inspector) print(w io.Writer, s quorum.State) error {
 	for _, n := range s.Nodes {
 		switch {
 		case n.Err != nil:
-			fmt.Fprintf(table, "%s\t%v\n", n.Node, n.Err)
+			fmt.Fprintf(table, "%s\t-\t-\t-\t-\t%v\n", n.Node, reason(n.Err))
 		case !n.Held:
 			fmt.Fprintf(table, "%s\t-\t-\t-\t%d\t%v\n", n.Node, n.Token, n.Elapsed.Round(10*time.Microsecond))
 		case n.Holder == "":
@@ -93,6 +94,15 @@ func (i *inspector) print(w io.Writer, s quorum.State) error {
 		return err
 	}
 	_, err := fmt.Fprintln(w, verdict(s))
+	return err
+}
+
+// reason is what a node's error says besides the node's name.
+func reason(err error) error {
+	var of *node.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
 	return err
 }
 

@@ -138,6 +138,37 @@ func TestReleaseFreesALockThatIsHeld(t *testing.T) {
 	}
 }
 
+// Whoever is asked and interrupts has said no.
+func TestInterruptedQuestionIsAnsweredNo(t *testing.T) {
+	s := newSite(t)
+	l := s.hold("stock")
+	ctx, interrupt := context.WithCancel(t.Context())
+	silent, answer := io.Pipe()
+	defer answer.Close()
+	out, asked := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		defer asked.Close()
+		ended <- execute(ctx, []string{"release", "--force", "stock"}, silent, asked, io.Discard)
+	}()
+	for said := ""; !strings.Contains(said, "Type yes"); {
+		part := make([]byte, 256)
+		n, err := out.Read(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += string(part[:n])
+	}
+	interrupt()
+	_, _ = io.Copy(io.Discard, out)
+	if status := <-ended; status != failed {
+		t.Errorf("exit status %d", status)
+	}
+	if err := l.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // config makes a text the file of the user's that names the nodes.
 func config(t *testing.T, text string) {
 	t.Helper()
@@ -172,7 +203,10 @@ func TestNodesAreNamedByFlagVariableOrFile(t *testing.T) {
 	finds("variable", "", "stock")
 	t.Setenv(nodesVariable, "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3")
 	finds("flag", "", "--nodes", strings.ReplaceAll(urls, " ", ","), "stock")
-	finds("standard input", strings.ReplaceAll(urls, " ", "\n"), "--nodes", "-", "stock")
+	finds("standard input", "# ours\n"+strings.ReplaceAll(urls, " ", " # one\n"), "--nodes", "-", "stock")
+	if status, _, complaints := s.do("inspect", "--nodes", "nowhere", "stock"); status != failed || !strings.Contains(complaints, "those of --nodes") {
+		t.Errorf("exit status %d: %s", status, complaints)
+	}
 	t.Setenv(nodesVariable, "")
 	config(t, "# ours\n"+strings.ReplaceAll(urls, " ", " # one\n")+"\n")
 	finds("file", "", "stock")

@@ -24,7 +24,8 @@ const prefixVariable = "REDQUORUM_PREFIX"
 // whereNodesAre is the part of the help that says how nodes are named.
 const whereNodesAre = `The nodes are those of --nodes, else of REDQUORUM_NODES, else of the file
 redquorum/nodes in the user's configuration folder (on Linux ~/.config): URLs,
-separated by commas, spaces or lines; in a file # begins a comment. Passwords
+separated by commas, spaces or lines; in a file and in the standard input # begins a
+comment. Passwords
 belong into the variable, the file, or --nodes - (standard input), since
 everybody on a machine can read its command lines.`
 
@@ -34,6 +35,8 @@ type cluster struct {
 	prefix  string
 	ttl     time.Duration
 	timeout time.Duration
+
+	from string // where the nodes were named
 }
 
 // flags adds the flags that say which nodes, and how long each has.
@@ -42,7 +45,7 @@ func (c *cluster) flags(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&c.nodes, "nodes", "", "the nodes: `url,url,...`, or - to read them from standard input")
 	flags.StringVar(&c.prefix, "prefix", os.Getenv(prefixVariable), "what your clients put in front of every name")
-	flags.Var(span{&c.timeout, time.Millisecond, time.Minute}, "node-timeout", "how long each node has to answer")
+	flags.Var(span{&c.timeout, time.Millisecond, time.Minute}, "node-timeout", "how long each node has to answer (default a twentieth of the TTL, 20ms to 500ms)")
 }
 
 // ttlFlag adds the flag for the lock's TTL.
@@ -57,29 +60,36 @@ func (c *cluster) open(cmd *cobra.Command) (*quorum.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout, Prefix: c.prefix}, urls...)
+	coordinator, err := quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout, Prefix: c.prefix}, urls...)
+	if err != nil {
+		return nil, fmt.Errorf("%w (the nodes are those of %s)", err, c.from)
+	}
+	return coordinator, nil
 }
 
 // urls finds the addresses of the nodes.
 func (c *cluster) urls(cmd *cobra.Command) ([]string, error) {
 	if cmd.Flags().Changed("nodes") {
+		c.from = "--nodes"
 		return addresses(c.nodes, cmd.InOrStdin())
 	}
 	if list := os.Getenv(nodesVariable); list != "" {
+		c.from = nodesVariable
 		return split(list, nodesVariable)
 	}
-	folder, err := os.UserConfigDir()
-	if err == nil {
-		file := filepath.Join(folder, "redquorum", "nodes")
+	file := "redquorum/nodes in the user's configuration folder"
+	if folder, err := os.UserConfigDir(); err == nil {
+		file = filepath.Join(folder, "redquorum", "nodes")
 		text, err := os.ReadFile(file) //nolint:gosec // the user's own
 		switch {
 		case err == nil:
+			c.from = file
 			return split(withoutComments(string(text)), file)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("which nodes? Name them with --nodes, in %s, or in a file; see %s --help", nodesVariable, cmd.CommandPath())
+	return nil, fmt.Errorf("which nodes? Name them with --nodes, in %s, or in the file %s; see %s --help", nodesVariable, file, cmd.CommandPath())
 }
 
 // addresses splits the list of --nodes, which is at the end of in if it is "-".
@@ -89,7 +99,7 @@ func addresses(list string, in io.Reader) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading --nodes from standard input: %w", err)
 		}
-		list = string(read)
+		list = withoutComments(string(read))
 	}
 	return split(list, "--nodes")
 }

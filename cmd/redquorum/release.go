@@ -29,7 +29,7 @@ It shows who holds the lock and asks, unless --yes says so.
 Exit status: 0 if the lock is free now, 2 if not.`,
 		Example: `  redquorum release --force backup
   redquorum release --force --yes backup    # in a script`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if !force {
 				return errors.New("a lock is released by its holder; --force frees it whoever that is; see redquorum release --help")
@@ -78,7 +78,17 @@ func confirmed(cmd *cobra.Command, name string) error {
 		return errors.New("there is no terminal to ask on: want --yes")
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Free %q? Type yes: ", name)
-	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // no answer is no
+	answered := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n') // no answer is no
+		answered <- answer
+	}()
+	var answer string
+	select {
+	case answer = <-answered:
+	case <-cmd.Context().Done(): // interrupted; what still reads ends with the process
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
 	if strings.TrimSpace(answer) != "yes" {
 		return fmt.Errorf("%q was left alone", name)
 	}

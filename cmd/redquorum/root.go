@@ -77,3 +77,11 @@ func version() string {
 	}
 	return info.Main.Version
 }
+
+// oneName wants the name of one lock.
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("%d arguments: want the NAME of one lock; see %s --help", len(args), cmd.CommandPath())
+	}
+	return nil
+}

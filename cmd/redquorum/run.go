@@ -36,7 +36,8 @@ reached in time, or it was force-released), the command and all it has started i
 told to end at once (SIGTERM), and killed when the grace time is over. From the
 loss on somebody else may hold the lock: what must never be done twice belongs
 behind something that compares fencing tokens. The command finds its own in
-REDQUORUM_TOKEN, and the lock's name in REDQUORUM_NAME.
+REDQUORUM_TOKEN, and the lock's name in REDQUORUM_NAME. The rest of its environment
+is yours, REDQUORUM_NODES included.
 
 Signals are passed on to the command. If redquorum itself is killed, so is the
 command, on Linux.
@@ -64,7 +65,7 @@ Exit status: the command's own (128 and the number of the signal that ended it;
 	r.flags(cmd)
 	r.ttlFlag(cmd)
 	flags := cmd.Flags()
-	flags.Var(span{&r.wait, 0, 365 * 24 * time.Hour}, "wait", "wait no longer than this for the lock")
+	flags.Var(span{&r.wait, 0, 365 * 24 * time.Hour}, "wait", "wait no longer than this for the lock (default as long as it takes)")
 	flags.BoolVar(&r.try, "try", false, "do not wait while others hold the lock")
 	flags.Var(span{&r.grace, 0, time.Hour}, "grace", "how long the command has to end when the lock was lost")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return r.refuse(flagError(cmd, err)) })
@@ -107,9 +108,14 @@ func (r *runner) run(cmd *cobra.Command, name string, command []string) (err err
 	if err == nil && lease.Err() != nil {
 		return &exit{lost, fmt.Errorf("%q was lost while the command ran: it was ended, with status %d", name, status)}
 	}
+	// A loss shows at a renewal, and the command may have ended before one was due. So the nodes are asked a last time.
+	if err == nil && errors.Is(lease.Renew(context.Background()), quorum.ErrLost) {
+		return &exit{lost, fmt.Errorf("%q was lost while the command ran, which ended by itself, with status %d", name, status)}
+	}
 	// What stays on the nodes runs out there: the command has done its work, and its status is what counts.
 	if released := lease.Release(context.Background()); released != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "redquorum:", strings.TrimPrefix(released.Error(), "redquorum: "))
+		fmt.Fprintf(cmd.ErrOrStderr(), "redquorum: the command is done, but the lock may stay closed for up to %v: %s\n", r.ttl,
+			strings.TrimPrefix(released.Error(), "redquorum: "))
 	}
 	return &exit{status, err}
 }
@@ -144,7 +150,32 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 		return nil, &exit{child.BySignal + int(n), fmt.Errorf("%v while waiting for %q", s, name)}
 	}
 	if err != nil {
-		return nil, &exit{lockStatus(err), err}
+		return nil, &exit{lockStatus(err), told(name, err)}
 	}
 	return lease, nil
+}
+
+// told is an error about a lock that was not acquired, in the words of one line: that others hold it is what --try is for, and
+// shall not fill somebody's mailbox.
+func told(name string, err error) error {
+	var q *quorum.QuorumError
+	if !errors.Is(err, quorum.ErrNotAcquired) || !errors.As(err, &q) {
+		return err
+	}
+	holders := map[string]bool{}
+	for _, v := range q.Votes {
+		if v.Outcome == quorum.Held {
+			holders[v.Holder] = true
+		}
+	}
+	holder := "others"
+	if len(holders) == 1 && !holders[""] {
+		for h := range holders {
+			holder = h
+		}
+	}
+	if q.RetryAfter > 0 {
+		return fmt.Errorf("%q is held by %s, for %v unless it is renewed", name, holder, q.RetryAfter.Round(time.Millisecond))
+	}
+	return fmt.Errorf("%q is held by %s", name, holder)
 }

@@ -112,12 +112,14 @@ func TestRunThatDoesNotRunSaysWhy(t *testing.T) {
 	}
 	_ = nobody.Close()
 	gone := "--nodes=redis://" + nobody.Addr().String()
+	wrong := "--nodes=" + strings.ReplaceAll(strings.Join(s.nodes.URLs(), ","), "redis://", "redis://app:wrong@")
 	for _, c := range []struct {
 		status int
 		says   string
 		args   []string
 	}{
-		{notAcquired, "held by", []string{"--try", "held", "--", "touch", marker}},
+		{notAcquired, "\"held\" is held by ", []string{"--try", "held", "--", "touch", marker}},
+		{notRun, "no quorum", []string{wrong, "free", "--", "touch", marker}},
 		{notAcquired, "held by", []string{"--wait", "50ms", "held", "--", "touch", marker}},
 		{noQuorum, "no quorum", []string{gone, "--try", "free", "--", "touch", marker}},
 		{127, "cannot be started", []string{"free", "--", filepath.Join(t.TempDir(), "nothing")}},
@@ -190,6 +192,28 @@ func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 			s.free("stock")
 		})
 	}
+}
+
+// The command ends before a renewal is due that would show the loss. The nodes know better.
+func TestRunNoticesALossThatCameLate(t *testing.T) {
+	s := newSite(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	ended := make(chan string, 1)
+	go func() {
+		status, _, complaints := s.do("run", "stock", "--", "sh", "-c", `echo $$ > $0; while [ ! -e $0.go ]; do sleep 0.02; done; exit 3`, file)
+		ended <- fmt.Sprint(status, " ", complaints)
+	}()
+	written(t, file)
+	if held, err := s.ForceRelease(context.Background(), "stock"); !held || err != nil {
+		t.Error(held, err)
+	}
+	if err := os.WriteFile(file+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-ended; !strings.HasPrefix(said, "121 ") || !strings.Contains(said, "was lost") || !strings.Contains(said, "status 3") {
+		t.Errorf("exit status %s", said)
+	}
+	s.free("stock")
 }
 
 // start starts redquorum run as a process of its own.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/redquorum/redquorum/cmd/redquorum/internal/demo"
+	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -50,12 +51,27 @@ func statusOf(err error) int {
 	return failed
 }
 
+// refused tells whether so many nodes refuse what waiting does not cure, credentials say, that the others are no quorum.
+func refused(err error) bool {
+	var q *quorum.QuorumError
+	if !errors.As(err, &q) {
+		return false
+	}
+	n := 0
+	for _, v := range q.Votes {
+		if node.Permanent(v.Err) {
+			n++
+		}
+	}
+	return n > len(q.Votes)-q.Need
+}
+
 // lockStatus is the exit status of run for an error about the lock.
 func lockStatus(err error) int {
 	switch {
 	case errors.Is(err, quorum.ErrNotAcquired):
 		return notAcquired
-	case errors.Is(err, quorum.ErrNoQuorum):
+	case errors.Is(err, quorum.ErrNoQuorum) && !refused(err):
 		return noQuorum
 	case errors.Is(err, quorum.ErrLost):
 		return lost
