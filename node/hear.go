@@ -3,9 +3,7 @@ package node
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,19 +20,18 @@ func (n *Node) hear(budget time.Duration) (heard, broke bool) {
 	s := &subscription{node: n, budget: budget, broken: make(chan struct{})}
 	var hangUp func()
 	s.pubsub, hangUp = n.subscriber()
-	subscribed := map[string]bool{}
 	defer func() {
 		hangUp()           // ends receive
 		_ = s.group.Wait() // returns no error
 		if s.refused != nil {
-			n.listening.tellAll(Event{Err: n.refusal(s.refused, slices.Sorted(maps.Keys(subscribed))...)})
+			n.listening.tellAll(Event{Err: n.refusal(s.refused, n.listening.names()...)})
 		}
 	}()
 
-	if !s.follow(subscribed) {
+	if !s.follow() {
 		return false, true
 	}
-	if len(subscribed) == 0 {
+	if n.listening.following() == 0 {
 		return false, false
 	}
 	s.group.Go(s.receive)
@@ -46,10 +43,10 @@ func (n *Node) hear(budget time.Duration) (heard, broke bool) {
 		case <-s.broken:
 			return s.heard.Load(), true
 		case <-n.listening.changed:
-			if len(subscribed) == 0 && n.listening.beat() != budget {
+			if n.listening.following() == 0 && n.listening.beat() != budget {
 				return s.heard.Load(), false // whoever comes now has another one
 			}
-			if !s.follow(subscribed) {
+			if !s.follow() {
 				return s.heard.Load(), true
 			}
 		case <-heartbeat.C:
@@ -59,7 +56,7 @@ func (n *Node) hear(budget time.Duration) (heard, broke bool) {
 			idle++
 		}
 		switch {
-		case len(subscribed) > 0:
+		case n.listening.following() > 0:
 			idle = 0
 		case idle > 1 || n.listening.over():
 			return s.heard.Load(), false
@@ -98,22 +95,9 @@ type subscription struct {
 	silent int         // heartbeats without an answer
 }
 
-// follow brings the subscribed channels in line with the wanted ones.
-func (s *subscription) follow(subscribed map[string]bool) bool {
-	wanted := s.node.listening.wanted()
-	var more, less []string
-	for channel := range wanted {
-		if !subscribed[channel] {
-			more = append(more, channel)
-			subscribed[channel] = true
-		}
-	}
-	for channel := range subscribed {
-		if !wanted[channel] {
-			less = append(less, channel)
-			delete(subscribed, channel)
-		}
-	}
+// follow brings the subscribed channels in line with those that somebody listens to.
+func (s *subscription) follow() bool {
+	more, less := s.node.listening.news()
 	ctx, cancel := context.WithTimeout(context.Background(), s.budget)
 	defer cancel()
 	if len(more) > 0 && s.pubsub.Subscribe(ctx, more...) != nil {
@@ -151,7 +135,7 @@ func (s *subscription) receive() error {
 		switch msg := msg.(type) {
 		case *redis.Subscription:
 			if msg.Kind == "subscribe" {
-				s.node.listening.tell(msg.Channel, Event{Subscribed: true})
+				s.node.listening.confirmation(msg.Channel)
 			}
 		case *redis.Message:
 			s.node.listening.tell(msg.Channel, Event{Payload: msg.Payload})

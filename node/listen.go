@@ -54,13 +54,17 @@ type listeners struct {
 	node  *Node
 	group errgroup.Group
 
-	mu        sync.Mutex
-	budget    time.Duration
-	channels  map[string]map[*listener]struct{}
-	confirmed map[string]bool // channels from which messages arrive at present
-	running   bool
-	closed    bool
-	changed   chan struct{} // the set of channels is another one; buffered 1
+	mu       sync.Mutex
+	budget   time.Duration
+	channels map[string]map[*listener]struct{}
+	// Of the connection: the channels it was told to subscribe to, and not to leave; how many subscriptions the server has not
+	// confirmed; and the channels from which messages arrive at present.
+	subscribed map[string]bool
+	asked      map[string]int
+	confirmed  map[string]bool
+	running    bool
+	closed     bool
+	changed    chan struct{} // the set of channels is another one; buffered 1
 }
 
 func (ls *listeners) add(l *listener, budget time.Duration) {
@@ -71,7 +75,7 @@ func (ls *listeners) add(l *listener, budget time.Duration) {
 	}
 	if ls.channels == nil {
 		ls.channels = make(map[string]map[*listener]struct{})
-		ls.confirmed = make(map[string]bool)
+		ls.subscribed, ls.asked, ls.confirmed = make(map[string]bool), make(map[string]int), make(map[string]bool)
 		ls.changed = make(chan struct{}, 1)
 	}
 	ls.budget = budget
@@ -145,6 +149,8 @@ func (ls *listeners) serve() error {
 
 		heard, broke := ls.node.hear(budget)
 		ls.mu.Lock()
+		clear(ls.subscribed)
+		clear(ls.asked)
 		clear(ls.confirmed)
 		ls.mu.Unlock()
 		if heard {
@@ -194,21 +200,62 @@ func (ls *listeners) over() bool {
 	return ls.closed
 }
 
-// wanted returns the channels to be subscribed to. Only now are the others not confirmed any more: a channel that is
-// left and listened to again before that was subscribed all the while, and nobody will confirm it a second time.
-func (ls *listeners) wanted() map[string]bool {
+// news returns the channels that the connection has to subscribe to, and those that it has to leave, as if it did. Only now
+// are those not confirmed any more: a channel that is left and listened to again before that was subscribed all the while, and
+// nobody will confirm it a second time.
+func (ls *listeners) news() (more, less []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	set := make(map[string]bool, len(ls.channels))
 	for channel := range ls.channels {
-		set[channel] = true
+		if !ls.subscribed[channel] {
+			more = append(more, channel)
+			ls.subscribed[channel] = true
+			ls.asked[channel]++
+		}
 	}
-	for channel := range ls.confirmed {
-		if !set[channel] {
+	for channel := range ls.subscribed {
+		if ls.channels[channel] == nil {
+			less = append(less, channel)
+			delete(ls.subscribed, channel)
 			delete(ls.confirmed, channel)
 		}
 	}
-	return set
+	return more, less
+}
+
+// following is how many channels the connection is subscribed to, and names which.
+func (ls *listeners) following() int {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return len(ls.subscribed)
+}
+
+func (ls *listeners) names() []string {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return slices.Sorted(maps.Keys(ls.subscribed))
+}
+
+// confirmation takes in that the server has confirmed a subscription, and tells the listeners.
+func (ls *listeners) confirmation(channel string) {
+	if ls.confirm(channel) {
+		ls.tell(channel, Event{Subscribed: true})
+	}
+}
+
+// confirm tells whether messages arrive after a confirmation: not if the connection has left the channel since, and not yet if
+// it has taken it up again. If nobody is there at this moment, whoever comes before the connection leaves is told at once.
+func (ls *listeners) confirm(channel string) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.asked[channel]--; ls.asked[channel] > 0 {
+		return false
+	}
+	delete(ls.asked, channel)
+	if ls.subscribed[channel] {
+		ls.confirmed[channel] = true
+	}
+	return ls.subscribed[channel]
 }
 
 // tellAll passes an event on to all listeners.
@@ -227,9 +274,6 @@ func (ls *listeners) tell(channel string, e Event) {
 	var who []*listener
 	for l := range ls.channels[channel] {
 		who = append(who, l)
-	}
-	if e.Subscribed && who != nil { // else it was left before it was confirmed
-		ls.confirmed[channel] = true
 	}
 	ls.mu.Unlock()
 	for _, l := range who {

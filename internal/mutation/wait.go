@@ -204,8 +204,28 @@ var waitVariants = []variant{
 		name: "a connection that is left is confirmed",
 		rule: "messages arrive from now on",
 		file: "node/listen.go",
-		old:  `if e.Subscribed && who != nil {`, new: `if e.Subscribed {`,
+		old: `	if ls.subscribed[channel] {
+		ls.confirmed[channel] = true
+	}
+	return ls.subscribed[channel]`, new: `	ls.confirmed[channel] = true
+	return true`,
 		caught: []string{"node.TestConfirmationOfAChannelThatWasLeftIsNobodys"},
+	},
+	{
+		name: "the first confirmation counts",
+		rule: "not yet if it has taken it up again",
+		file: "node/listen.go",
+		old:  `ls.asked[channel] > 0 {`, new: `false {`,
+		caught: []string{"node.TestConfirmationIsThatOfTheLastSubscription"},
+	},
+	{
+		name: "confirmed to nobody",
+		rule: "whoever comes before the connection leaves is told at once",
+		file: "node/listen.go",
+		old: `	if ls.subscribed[channel] {
+		ls.confirmed[channel] = true`, new: `	if ls.subscribed[channel] {
+		ls.confirmed[channel] = ls.channels[channel] != nil`,
+		caught: []string{"node.TestConfirmationThatFindsNobodyIsForWhoeverComesNext"},
 	},
 	{
 		name: "a subscription connection for each wait",
