@@ -226,7 +226,7 @@ func (w *waiter) free(woken, count bool) bool {
 	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if ln.confirmed[s.node] {
+	if ln.subscribed && ln.confirmed[s.node] {
 		s.listeners-- // this process
 	}
 	ln.crowd.listeners = max(0, s.listeners)

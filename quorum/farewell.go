@@ -50,6 +50,11 @@ func (l *lane) bid(t *try, a answer) {
 		l.c.errands.Done()
 		return
 	}
+	l.bidAgain(t, a)
+}
+
+// bidAgain repeats a farewell after a pause.
+func (l *lane) bidAgain(t *try, a answer) {
 	l.c.background.do(func() {
 		if l.c.rest(t.pause) {
 			again := t.again()

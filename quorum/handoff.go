@@ -119,8 +119,8 @@ func (l *Lease) pass() (next *Lease, cancels []func(error)) {
 		return nil, nil
 	}
 	cancels = l.close(ErrReleased)
-	close(h.passed)
-	h.token, h.passed = h.token+1, make(chan struct{})
+	h.passed.happen()
+	h.token, h.passed = h.token+1, event{}
 	next = h.newHandle()
 	next.handed = true
 	return next, cancels

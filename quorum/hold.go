@@ -19,19 +19,16 @@ type hold struct {
 	// turn is taken by whoever changes the state on the nodes, one at a time: a renewal and a nested hold that
 	// overlapped would each tell the nodes a count that the other does not know.
 	turn chan struct{}
-	// over is closed when the lease has ended.
-	over chan struct{}
 	// The farewell is said once, by whoever ends the lease or by Close.
 	departure sync.Once
 	departed  *ballot // made when the lease ends
-	// gone is closed when a quorum of nodes has confirmed that, or all have answered.
-	gone     chan struct{}
-	confirms sync.Once
 
 	mu      sync.Mutex
-	handles map[*Lease]struct{}
+	handles []*Lease
 	token   int64         // of all handles that there are
-	passed  chan struct{} // closed when the hold is handed on from them, see handoff.go
+	passed  event         // the hold is handed on from them, see handoff.go
+	over    event         // the lease has ended
+	gone    event         // a quorum of nodes has confirmed that, or all have answered
 	kept    bool          // it is not handed on any more
 	began   clock.Instant // of the attempt that won it
 	start   clock.Instant // of the last successful request
@@ -57,11 +54,7 @@ func (c *Coordinator) newHold(a *attempt) (*Lease, bool) {
 		fence:   a.highest,
 		cadence: renew.Cadence{TTL: a.terms.ttl, NodeTimeout: c.cfg.NodeTimeout},
 		turn:    make(chan struct{}, 1),
-		over:    make(chan struct{}),
-		gone:    make(chan struct{}),
-		handles: make(map[*Lease]struct{}),
 		token:   a.highest - a.more,
-		passed:  make(chan struct{}),
 		began:   a.start,
 		start:   a.start,
 		end:     a.end(),
@@ -94,8 +87,8 @@ func (h *hold) renewal() clock.Instant {
 
 // newHandle adds a handle. It is called with h.mu held, or when nobody else knows of the hold.
 func (h *hold) newHandle() *Lease {
-	l := &Lease{hold: h, token: h.token, passed: h.passed, done: make(chan struct{})}
-	h.handles[l] = struct{}{}
+	l := &Lease{hold: h, token: h.token}
+	h.handles = append(h.handles, l)
 	return l
 }
 
@@ -127,12 +120,21 @@ func (l *Lease) holds() error {
 
 // wasHandedOn tells whether the hold is somebody else's by now.
 func (l *Lease) wasHandedOn() bool {
-	select {
-	case <-l.passed:
-		return true
-	default:
-		return false
+	h := l.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.token != l.token
+}
+
+// handedOn is closed when the hold is somebody else's.
+func (l *Lease) handedOn() <-chan struct{} {
+	h := l.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.token != l.token {
+		return past
 	}
+	return h.passed.wait()
 }
 
 // count is the hold count.
@@ -204,12 +206,14 @@ func (h *hold) conclude(cause error, why Loss) bool {
 	}
 	h.err, h.loss = cause, why
 	h.departed = h.c.newBallot()
-	close(h.over)
+	h.over.happen()
 	if h.watch != nil {
 		h.watch.Stop()
 	}
 	var cancels []func(error)
-	for l := range h.handles {
+	handles := h.handles
+	h.handles = nil
+	for _, l := range handles {
 		cancels = append(cancels, l.close(cause)...)
 	}
 	h.mu.Unlock()
@@ -242,10 +246,13 @@ func (d *departing) put(i int, a answer) {
 	}
 	h.departed.put(i, a)
 	if t := h.departed.count(); t.granted+t.held >= h.c.need || t.waiting == 0 {
-		h.confirms.Do(func() {
-			close(h.gone)
+		h.mu.Lock()
+		first := !h.gone.happened
+		h.gone.happen()
+		h.mu.Unlock()
+		if first {
 			h.c.lines.given(h.name)
-		})
+		}
 	}
 }
 
@@ -261,12 +268,23 @@ func (h *hold) remaining() time.Duration {
 
 // isGone tells whether the nodes have confirmed that the hold is over.
 func (h *hold) isGone() bool {
-	select {
-	case <-h.gone:
-		return true
-	default:
-		return false
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gone.happened
+}
+
+// ends is closed when the lease ends.
+func (h *hold) ends() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.over.wait()
+}
+
+// leaves is closed when the nodes have confirmed that it did.
+func (h *hold) leaves() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gone.wait()
 }
 
 // votes are what the nodes would tell somebody else who asks for the lock.

@@ -24,26 +24,25 @@ type lane struct {
 	i    int // which node it is
 
 	mu   sync.Mutex
-	busy bool // a request is under way, besides the farewell
 	next *try
-	over bool // the farewell was put: nothing comes after it
 
-	// present: the holder may have the lock on this node. horizon: the last moment, on the node's clock, of a request
-	// that was sent and not answered; until then it may still make the holder present.
-	present bool
+	busy      bool  // a request is under way, besides the farewell
+	over      bool  // the farewell was put: nothing comes after it
+	present   bool  // the holder may have the lock on this node
+	confirmed bool  // by its last answer the node has the holder, whether that counts as a vote or not
+	acquires  uint8 // how many were answered; two is as good as more
+
+	// horizon is the last moment, on the node's clock, of a request that was sent and not answered; until then it may still
+	// make the holder present.
 	horizon int64
 	// fence is the highest token the node is known to store.
 	fence int64
 	// keyEnd is when the key runs out on the node at the earliest, by the last request that set it.
 	keyEnd clock.Instant
-	// asked counts the acquires that were sent.
-	asked int
 	// voted is until when the node's last vote for this holder counts.
 	voted clock.Instant
 	// last is the node's last word.
 	last Vote
-	// confirmed: by its last answer the node has the holder, whether that counts as a vote or not.
-	confirmed bool
 }
 
 // errSuperseded is a request that gave way to a newer one before it was sent.
@@ -138,8 +137,8 @@ func (l *lane) recognise(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked++
-	if l.asked > 1 && a.reply.Status == script.Already {
+	l.acquires = min(l.acquires+1, 2)
+	if l.acquires > 1 && a.reply.Status == script.Already {
 		a.reply.Status = script.Granted
 		a.vote = judge(l.node.name, a.reply, nil, a.vote.Elapsed).vote
 	}

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
@@ -15,16 +16,15 @@ import (
 // assumes). But a process can be paused between looking and acting; what must never be done twice belongs behind a
 // resource that compares fencing tokens (see [Lease.Token]).
 type Lease struct {
-	hold   *hold
-	token  int64
-	passed <-chan struct{} // closed when the hold was handed on, with all its handles
-	done   chan struct{}
+	hold  *hold
+	token int64
 
 	// How it was had, besides by the nodes' votes.
 	nested, handed bool
 
 	// Guarded by hold.mu.
 	err      error
+	done     event       // the lease has ended
 	traced   *tracedHold // nil if no tracer was told that it began
 	contexts map[*leaseContext]func(error)
 }
@@ -63,7 +63,14 @@ func (l *Lease) Remaining() time.Duration {
 // itself.
 func (l *Lease) Done() <-chan struct{} {
 	_ = l.hold.check() // after a suspend the first look must find it closed
-	return l.done
+	return l.ends()
+}
+
+// ends is closed when the lease has ended.
+func (l *Lease) ends() <-chan struct{} {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.done.wait()
 }
 
 // Err is nil while the lease lives, then ErrReleased or ErrLost. It reads the clock, so it never says nil after the
@@ -91,7 +98,7 @@ func (l *Lease) Renew(ctx context.Context) error {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
 		return h.c.noAnswer("renew", h.name, contextErrors(ctx)...)
-	case <-l.done:
+	case <-l.ends():
 		return l.Err()
 	}
 	defer func() { <-h.turn }()
@@ -145,8 +152,10 @@ func (l *Lease) close(cause error) (cancels []func(error)) {
 		return nil
 	}
 	l.err = cause
-	close(l.done)
-	delete(l.hold.handles, l)
+	l.done.happen()
+	if i := slices.Index(l.hold.handles, l); i >= 0 {
+		l.hold.handles = slices.Delete(l.hold.handles, i, i+1)
+	}
 	for _, cancel := range l.contexts {
 		cancels = append(cancels, cancel)
 	}

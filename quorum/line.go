@@ -24,7 +24,8 @@ type line struct {
 	key  string // what the nodes know it by
 	all  *lines
 
-	// wake receives when the lock may be free; it has room for one.
+	// wake receives when the lock may be free; it has room for one. It is nil, like the flags of the wake rule, until somebody
+	// could not have the lock at once.
 	wake chan struct{}
 
 	users int // guarded by all.mu: calls that have joined
@@ -65,16 +66,22 @@ func (ls *lines) join(c *Coordinator, name string) *line {
 	return ln
 }
 
+// equip makes what it takes to wait. It is called with ln.mu held.
+func (ln *line) equip() {
+	if ln.wake != nil {
+		return
+	}
+	n := len(ln.c.nodes)
+	flags := make([]bool, 3*n)
+	ln.wake = make(chan struct{}, 1)
+	ln.free, ln.announced, ln.confirmed = flags[:n:n], flags[n:2*n:2*n], flags[2*n:]
+}
+
 // find finds or makes the line of a name. It is called with ls.mu held.
 func (ls *lines) find(c *Coordinator, name string) *line {
 	ln := ls.byName[name]
 	if ln == nil {
-		n := len(c.nodes)
-		flags := make([]bool, 3*n)
-		ln = &line{
-			c: c, name: name, key: c.key(name), all: ls, wake: make(chan struct{}, 1),
-			free: flags[:n:n], announced: flags[n : 2*n : 2*n], confirmed: flags[2*n:],
-		}
+		ln = &line{c: c, name: name, key: c.key(name), all: ls}
 		if ls.byName == nil {
 			ls.byName = make(map[string]*line)
 		}
@@ -212,7 +219,7 @@ func (ls *lines) released(c *Coordinator, name string, i, heard int) {
 	}
 	ln := ls.find(c, name)
 	ln.mu.Lock()
-	if ln.confirmed[i] {
+	if ln.subscribed && ln.confirmed[i] {
 		heard--
 	}
 	ln.crowd.polite, ln.crowd.others = true, heard
@@ -242,6 +249,7 @@ func (ln *line) listen() bool {
 		return false
 	}
 	ln.subscribed = true
+	ln.equip()
 	channel := script.Channel(ln.key)
 	for i, n := range ln.c.nodes {
 		ln.stops = append(ln.stops, n.Listen(channel, ln.c.cfg.NodeTimeout, func(e node.Event) { ln.hear(i, e) }))
@@ -292,6 +300,7 @@ func (ln *line) attempted(attempt int, votes []Vote) {
 	if attempt != ln.attempts {
 		return
 	}
+	ln.equip()
 	for i, vote := range votes {
 		ln.free[i] = vote.Outcome == Granted
 	}
@@ -338,7 +347,7 @@ func (ln *line) heard() bool {
 func (ln *line) hears(i int) bool {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	return ln.confirmed[i]
+	return ln.subscribed && ln.confirmed[i]
 }
 
 // last is the last hold that was had from this line; nil if there was none.

@@ -29,9 +29,9 @@ func (l *Lease) nest(ctx context.Context, op string, t terms, wait bool) (*Lease
 			return nil, err
 		case <-ctx.Done(): // grow says so
 			pause.Stop()
-		case <-h.over:
+		case <-h.ends():
 			pause.Stop()
-		case <-l.passed:
+		case <-l.handedOn():
 			pause.Stop()
 		}
 	}
@@ -45,9 +45,9 @@ func (l *Lease) grow(ctx context.Context, op string) (*Lease, error) {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, h.c.noAnswer(op, h.name, contextErrors(ctx)...)
-	case <-h.over:
+	case <-h.ends():
 		return nil, h.check()
-	case <-l.passed:
+	case <-l.handedOn():
 		return nil, ErrReleased
 	}
 	defer func() { <-h.turn }()

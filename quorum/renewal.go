@@ -161,7 +161,7 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 		case <-r.changed:
 		case <-ctx.Done():
 			return h.c.failure(op, h.name, r.ballot, contextErrors(ctx)...)
-		case <-h.over:
+		case <-h.ends():
 			return h.check()
 		}
 	}

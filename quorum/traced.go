@@ -96,7 +96,7 @@ func (h *hold) traced() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var first *tracedHold
-	for l := range h.handles {
+	for _, l := range h.handles {
 		if l.traced != nil && (first == nil || l.traced.begun.Before(first.begun)) {
 			first = l.traced
 		}

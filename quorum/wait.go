@@ -92,7 +92,7 @@ func (w *waiter) untilGiven() error {
 	}
 	w.waits(0)
 	for {
-		given, over := w.sleep(h.gone, pollHeld/2+w.c.upTo(pollHeld))
+		given, over := w.sleep(h.leaves(), pollHeld/2+w.c.upTo(pollHeld))
 		if over != nil || given || w.lease != nil {
 			return over
 		}

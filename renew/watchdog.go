@@ -32,8 +32,8 @@ type Watchdog struct {
 }
 
 // together is by which part of the time that is left to it a lease is renewed sooner when another one is due: so many leases
-// share a few round trips of each node, 50 ms of them with a TTL of 30 s. They stay as spread over time as their grants were.
-const together = 400
+// share a few round trips of each node, 100 ms of them with a TTL of 30 s. They stay as spread over time as their grants were.
+const together = 200
 
 // NewWatchdog returns a watchdog on a clock. It starts nothing before the first lease.
 func NewWatchdog(clk clock.Clock) *Watchdog {

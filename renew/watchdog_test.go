@@ -148,8 +148,8 @@ func TestNoSecondRenewalBeforeTheNextSet(t *testing.T) {
 // Leases that are due at about the same time are renewed together, and others when they are due.
 func TestLeasesThatAreDueSoonGoAlong(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Watchdog) {
-		due := []time.Duration{10 * time.Second, 10*time.Second + 49*time.Millisecond, 10*time.Second + 51*time.Millisecond, 11 * time.Second}
-		want := []string{"renew 10s", "renew 10s", "renew 10.051s", "renew 11s"}
+		due := []time.Duration{10 * time.Second, 10*time.Second + 99*time.Millisecond, 10*time.Second + 101*time.Millisecond, 11 * time.Second}
+		want := []string{"renew 10s", "renew 10s", "renew 10.101s", "renew 11s"}
 		leases := make([]*lease, len(due))
 		for i := range due {
 			leases[i] = newLease(d.clock)

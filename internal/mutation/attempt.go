@@ -251,7 +251,7 @@ var attemptVariants = []variant{
 		name: "a question that finds itself is another server",
 		rule: "a network that delivers a request twice may grant a question that was answered held",
 		file: "quorum/lane.go",
-		old:  `if l.asked > 1 && a.reply.Status == script.Already {`, new: `if false {`,
+		old:  `if l.acquires > 1 && a.reply.Status == script.Already {`, new: `if false {`,
 		caught: []string{"quorum.TestHolderThatWasAskedForTwiceMayFindItself"},
 	},
 	{

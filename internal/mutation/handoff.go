@@ -6,7 +6,7 @@ var handoffVariants = []variant{
 		name: "one token for all who are handed a hold",
 		rule: "with a token of its own",
 		file: "quorum/handoff.go",
-		old:  `h.token, h.passed = h.token+1, make`, new: `h.token, h.passed = h.token, make`,
+		old:  `h.token, h.passed = h.token+1, event{}`, new: `h.token, h.passed = h.token, event{}`,
 		caught: []string{"quorum.TestHoldIsHandedOnWithinTheProcess"},
 	},
 	{
