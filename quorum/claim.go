@@ -17,8 +17,7 @@ type claim struct {
 func (c *Coordinator) newClaim(name string) *claim {
 	cl := &claim{c: c, name: name, key: c.key(name), holder: c.newHolder(), lanes: make([]lane, len(c.nodes))}
 	for i, n := range c.nodes {
-		l := &cl.lanes[i]
-		l.c, l.node, l.i = c, n, i
+		cl.lanes[i].node = n
 	}
 	return cl
 }

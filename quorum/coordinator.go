@@ -105,8 +105,8 @@ func New(nodes []*node.Node, cfg Config) (*Coordinator, error) {
 		holds:    make(map[*hold]struct{}),
 		ended:    make(chan struct{}),
 	}
-	for _, n := range nodes {
-		c.nodes = append(c.nodes, &voter{Node: n, name: n.Name(), pace: pace{drift: c.drift, factor: cfg.DriftFactor}})
+	for i, n := range nodes {
+		c.nodes = append(c.nodes, &voter{Node: n, c: c, i: i, name: n.Name(), pace: pace{drift: c.drift, factor: cfg.DriftFactor}})
 	}
 	c.guardNodes()
 	if c.trace.coordinator != nil {
@@ -206,6 +206,7 @@ func (c *Coordinator) Close() error {
 	c.mu.Unlock()
 
 	// A request that is under way has one node timeout left, and the release behind it has another.
+	begun := time.Now()
 	stop := time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })
 	for _, h := range holds {
 		h.conclude(ErrReleased, 0)
@@ -219,7 +220,7 @@ func (c *Coordinator) Close() error {
 	if stop.Stop() {
 		close(c.stopping)
 	}
-	c.guard.end(c.cfg.NodeTimeout)
+	c.guard.end(2*c.cfg.NodeTimeout - time.Since(begun))
 
 	var errs []error
 	for _, n := range c.nodes {

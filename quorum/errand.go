@@ -54,7 +54,7 @@ func (l *lane) start(t *try) {
 
 // send sends the request, to be answered within the node timeout.
 func (l *lane) send(t *try) {
-	until := t.asked.Add(l.c.cfg.NodeTimeout)
+	until := t.asked.Add(l.node.c.cfg.NodeTimeout)
 	if end := t.errand.until; !end.IsZero() {
 		until = clock.Earlier(until, end)
 	}
@@ -63,7 +63,7 @@ func (l *lane) send(t *try) {
 		return
 	}
 	// Not the caller's context: a request under way runs to its own end, or nobody knows what it did.
-	t.Call = node.Call{Request: t.errand.req, Until: until, Deadline: time.Now().Add(l.c.cfg.NodeTimeout), To: t}
+	t.Call = node.Call{Request: t.errand.req, Until: until, Deadline: time.Now().Add(l.node.c.cfg.NodeTimeout), To: t}
 	l.node.Send(&t.Call)
 }
 
@@ -72,12 +72,12 @@ func (t *try) Answered(reply script.Reply, err error) {
 	l := t.lane
 	back := t.Received()
 	if back.IsZero() {
-		back = l.c.clock.Now()
+		back = l.node.c.clock.Now()
 	}
 	switch {
 	case err == nil:
 		l.node.answered(back.Sub(t.asked))
-		l.c.watch(l.node, reply.Now, t.asked, back)
+		l.node.c.watch(l.node, reply.Now, t.asked, back)
 	case errors.Is(err, node.ErrTimeout):
 		l.node.silent.Store(true)
 	}
@@ -90,10 +90,11 @@ func (t *try) Answered(reply script.Reply, err error) {
 	}
 }
 
-// settle sends a try again when it is decided what the node is worth.
+// settle sends a try again when it is decided what the node is worth. That takes a while, and an end that came meanwhile
+// has the last word: the lease that a renewal would put back is none any more.
 func (l *lane) settle(t *try, a answer) {
-	l.c.background.do(func() {
-		if !l.c.guard.decided(context.Background()) {
+	l.node.c.background.do(func() {
+		if !l.node.c.guard.decided(context.Background()) || l.parted() {
 			l.conclude(t, a)
 			return
 		}
@@ -106,7 +107,7 @@ func (l *lane) settle(t *try, a answer) {
 // again is the same try once more, now. A call is used once: the node may still look at the last one.
 func (t *try) again() *try {
 	next := *t
-	next.asked = t.lane.c.clock.Now()
+	next.asked = t.lane.node.c.clock.Now()
 	return &next
 }
 
@@ -119,7 +120,7 @@ func (l *lane) conclude(t *try, a answer) {
 	}
 	a = l.weigh(e, l.recognise(e, a))
 	l.learn(e, a)
-	l.c.voted(l.node, e.req.Request, &a)
-	e.to.put(l.i, a)
+	l.node.c.voted(l.node, e.req.Request, &a)
+	e.to.put(l.node.i, a)
 	l.free()
 }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"time"
 
+	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
 )
 
@@ -20,11 +21,11 @@ func (l *lane) part(t *try) bool {
 	present, fence := l.state()
 	if !present && fence >= req.Token {
 		// Nothing of ours can be there, and the node knows the token.
-		t.errand.to.put(l.i, judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
-		l.c.errands.Done()
+		t.errand.to.put(l.node.i, judge(l.node.name, script.Reply{Status: script.Absent}, nil, 0))
+		l.node.c.errands.Done()
 		return false
 	}
-	t.giveUp = t.asked.Add(l.c.cfg.NodeTimeout).Add(req.TTL)
+	t.giveUp = t.asked.Add(l.node.c.cfg.NodeTimeout).Add(req.TTL)
 	t.pause = shortestPause
 	return true
 }
@@ -38,33 +39,42 @@ func (l *lane) part(t *try) bool {
 func (l *lane) bid(t *try, a answer) {
 	l.learn(t.errand, a)
 	present, alone := l.left()
-	over := !present || !l.c.clock.Now().Before(t.giveUp)
+	over := !present || !l.node.c.clock.Now().Before(t.giveUp)
 	if !t.told && (alone || over) {
 		t.told = true
-		l.c.voted(l.node, t.errand.req.Request, &a)
-		t.errand.to.put(l.i, a)
+		l.node.c.voted(l.node, t.errand.req.Request, &a)
+		t.errand.to.put(l.node.i, a)
 	} else {
-		l.c.heard(l.node, &a)
+		l.node.c.heard(l.node, &a)
 	}
 	if over {
-		l.c.errands.Done()
+		l.node.c.errands.Done()
 		return
 	}
 	l.bidAgain(t, a)
 }
 
+// lastWord is what is told of a farewell that is not repeated any more. "Gone" was true when the node said so; what was under
+// way then may have put the holder back.
+func (l *lane) lastWord(a answer) answer {
+	if present, _ := l.left(); !present || a.err != nil {
+		return a
+	}
+	return judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Sent: true, Err: node.ErrTimeout}, a.vote.Elapsed)
+}
+
 // bidAgain repeats a farewell after a pause.
 func (l *lane) bidAgain(t *try, a answer) {
-	l.c.background.do(func() {
-		if l.c.rest(t.pause) {
+	l.node.c.background.do(func() {
+		if l.node.c.rest(t.pause) {
 			again := t.again()
 			again.pause = min(2*t.pause, longestPause)
 			l.send(again)
 			return
 		}
 		if !t.told { // whoever waits for it shall not wait for ever
-			t.errand.to.put(l.i, a)
+			t.errand.to.put(l.node.i, l.lastWord(a))
 		}
-		l.c.errands.Done()
+		l.node.c.errands.Done()
 	})
 }

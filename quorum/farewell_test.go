@@ -11,6 +11,7 @@ import (
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
 )
 
 // A node hangs with our acquire in its socket and goes on before the acquire's last moment: the lock appears there
@@ -150,81 +151,6 @@ func TestLateReleaseDoesNothing(t *testing.T) {
 	})
 }
 
-func TestCloseFreesWhatIsHeldAndIsBounded(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		c := cl.client(quorum.Config{}) // node timeout 500ms
-		var leases []*quorum.Lease
-		for _, name := range []string{"a", "b", "c"} {
-			leases = append(leases, mustAcquire(t, c, t.Context(), name))
-		}
-		time.Sleep(time.Second)
-		cl.nodes[0].Hold()
-		cl.nodes[1].Hold()
-		waiting := make(chan error, 1)
-		go func() {
-			_, err := c.Acquire(quorum.WithoutLease(t.Context()), "a")
-			waiting <- err
-		}()
-		time.Sleep(time.Second)
-		start := time.Now()
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("took %v, want at most two node timeouts", took)
-		}
-		wantIs(t, <-waiting, quorum.ErrClosed)
-		for _, l := range leases {
-			wantIs(t, l.Err(), quorum.ErrReleased)
-			wantIs(t, l.Release(t.Context()), quorum.ErrReleased)
-			for i, who := range cl.holders(l.Name()) {
-				if i > 1 && who != "" {
-					t.Errorf("node %d still has %s", i, l.Name())
-				}
-			}
-		}
-		_, err := c.TryAcquire(t.Context(), "a")
-		wantIs(t, err, quorum.ErrClosed)
-		_, err = c.Inspect(t.Context(), "a")
-		wantIs(t, err, quorum.ErrClosed)
-		wantIs(t, c.Ping(t.Context()), quorum.ErrClosed)
-	})
-}
-
-func TestCloseInTheMiddleOfEverything(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		for _, n := range cl.nodes {
-			n.Delay(3 * time.Millisecond)
-		}
-		for wait := range 30 {
-			c := cl.client(quorum.Config{})
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for {
-						l, err := c.Acquire(t.Context(), "stock")
-						if err != nil {
-							wantIs(t, err, quorum.ErrClosed)
-							return
-						}
-						_ = l.Release(t.Context())
-					}
-				})
-			}
-			time.Sleep(time.Duration(wait) * time.Millisecond)
-			_ = c.Close()
-			wg.Wait()
-		}
-		cl.eventually(5*time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
-	})
-}
-
 // The node's clock was set back after we had learnt it, so our acquire's last moment comes later there than we think,
 // and the acquire arrives after the rollback. "Absent" then proves nothing.
 func TestRollbackGoesOnUntilNothingCanArriveAnyMore(t *testing.T) {
@@ -297,35 +223,6 @@ func TestReleaseThatGetsThereFirstIsSaidAgain(t *testing.T) {
 	})
 }
 
-// While it is being decided what a node is worth that forgot, a renewal is under way to it, and a farewell behind that. Close
-// ends with all of it, whenever it comes, and whoever waits for the release with it.
-func TestCloseEndsAFarewellThatWaitsForARenewal(t *testing.T) {
-	for at := 20 * time.Millisecond; at < 260*time.Millisecond; at += 20 * time.Millisecond {
-		inBubble(t, 3, func(t *testing.T, cl *cluster) {
-			for _, n := range cl.nodes {
-				n.Redis().FlushAll() // a cluster that was founded a moment ago is decided about later
-				n.Delay(2 * time.Millisecond)
-			}
-			c := cl.client(quorum.Config{TTL: time.Second, NodeTimeout: 40 * time.Millisecond})
-			l := mustWait(t, c, "stock")
-			time.Sleep(10 * time.Millisecond)
-			cl.nodes[0].Redis().FlushAll()
-			cl.nodes[1].Redis().FlushAll()
-			var wg sync.WaitGroup
-			wg.Go(func() { _ = l.Renew(t.Context()) })
-			time.Sleep(time.Millisecond)
-			wg.Go(func() { _ = l.Release(t.Context()) })
-			time.Sleep(at)
-			start := time.Now()
-			_ = c.Close()
-			if took := time.Since(start); took > 80*time.Millisecond {
-				t.Errorf("after %v: Close took %v, want two node timeouts at most", at, took)
-			}
-			wg.Wait()
-		})
-	}
-}
-
 // A node that cannot be reached for a while is clean soon after, though its key would live for an hour.
 func TestFarewellOutlastsAnOutage(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
@@ -339,22 +236,6 @@ func TestFarewellOutlastsAnOutage(t *testing.T) {
 		}
 		cl.nodes[2].LoseRequests(false)
 		cl.eventually(2*time.Second, "clean", func() bool { return cl.present("stock") == 0 })
-	})
-}
-
-// A lock is won, and Close begins before anybody has it in hand: it is given back.
-func TestLockWonWhileCloseRunsIsGivenBack(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		late := &interrupted{Clock: cl.clock, in: "(*attempt).fence"}
-		cl.clock = late
-		c := cl.client(quorum.Config{})
-		late.by = func() {
-			go func() { _ = c.Close() }()
-			synctest.Wait()
-		}
-		_, err := c.TryAcquire(t.Context(), "stock")
-		wantIs(t, err, quorum.ErrClosed)
-		cl.eventually(time.Second, "nothing is left", func() bool { return cl.present("stock") == 0 })
 	})
 }
 
@@ -376,4 +257,37 @@ func (i *interrupted) Now() clock.Instant {
 		}
 	}
 	return i.Clock.Now()
+}
+
+// Two nodes have forgotten, and a renewal waits until it is decided what they are worth, when the lease is given back. It is
+// not sent again then: an ended lease is never restored.
+func TestRenewalThatWaitedDoesNotPutBackWhatHasEnded(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Redis().FlushAll() // a cluster that was founded a moment ago is decided about later
+			n.Delay(2 * time.Millisecond)
+		}
+		c := cl.client(quorum.Config{TTL: time.Second, NodeTimeout: 40 * time.Millisecond})
+		l := mustWait(t, c, "stock")
+		time.Sleep(10 * time.Millisecond)
+		decided := func(i int) bool { return cl.nodes[i].Redis().HGet(script.RecordKey, "until") != "" }
+		cl.nodes[0].Redis().FlushAll()
+		cl.nodes[1].Redis().FlushAll()
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = l.Renew(t.Context()) })
+		time.Sleep(time.Millisecond)
+		var err error
+		wg.Go(func() { err = l.Release(t.Context()) })
+		time.Sleep(10 * time.Millisecond) // the farewell is there
+		if decided(0) || decided(1) {
+			t.Fatal("the test shows nothing: nobody had to wait")
+		}
+		cl.never(3*time.Second, "what has ended is back", func() bool {
+			return cl.nodes[0].Redis().Exists("stock") || cl.nodes[1].Redis().Exists("stock")
+		})
+		wg.Wait()
+		if err != nil || !decided(0) || !decided(1) {
+			t.Errorf("Release: %v; decided: %v, %v", err, decided(0), decided(1))
+		}
+	})
 }

@@ -3,6 +3,7 @@ package quorum
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
@@ -19,9 +20,7 @@ import (
 // is late has it all the sooner. Where it got there first after all, since that request was sent once more or over a
 // connection that broke, it is said again (farewell.go).
 type lane struct {
-	c    *Coordinator
 	node *voter
-	i    int // which node it is
 
 	mu   sync.Mutex
 	next *try
@@ -41,8 +40,16 @@ type lane struct {
 	keyEnd clock.Instant
 	// voted is until when the node's last vote for this holder counts.
 	voted clock.Instant
-	// last is the node's last word.
-	last Vote
+	// last is the node's last word, without the name.
+	last word
+}
+
+// A word is what is kept of a vote: of ten thousand leases there are fifty thousand.
+type word struct {
+	outcome      Outcome
+	holder       string
+	ttl, elapsed time.Duration
+	err          error
 }
 
 // errSuperseded is a request that gave way to a newer one before it was sent.
@@ -59,19 +66,19 @@ func (l *lane) put(t *try) {
 	case t.errand.farewell:
 		dropped, l.next = l.next, nil
 		l.over, begin = true, true
-		l.c.errands.Add(1)
+		l.node.c.errands.Add(1)
 	case l.busy:
 		dropped, l.next = l.next, t
 	default:
 		l.busy, begin = true, true
-		l.c.errands.Add(1)
+		l.node.c.errands.Add(1)
 	}
 	l.mu.Unlock()
 	if begin {
 		l.start(t)
 	}
 	if dropped != nil {
-		dropped.errand.to.put(l.i, judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
+		dropped.errand.to.put(l.node.i, judge(l.node.name, script.Reply{}, &node.Error{Node: l.node.name, Err: errSuperseded}, 0))
 	}
 }
 
@@ -83,10 +90,10 @@ func (l *lane) free() {
 	l.busy = t != nil
 	l.mu.Unlock()
 	if t != nil {
-		t.asked = l.c.clock.Now()
+		t.asked = l.node.c.clock.Now()
 		l.start(t)
 	} else {
-		l.c.errands.Done()
+		l.node.c.errands.Done()
 	}
 }
 
@@ -94,7 +101,8 @@ func (l *lane) free() {
 func (l *lane) learn(e *errand, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.confirmed = a.vote, false
+	v := a.vote
+	l.last, l.confirmed = word{v.Outcome, v.Holder, v.TTL, v.Elapsed, v.Err}, false
 	if a.err != nil {
 		if node.Sent(a.err) {
 			l.present = true
@@ -109,7 +117,7 @@ func (l *lane) learn(e *errand, a answer) {
 	switch a.reply.Status {
 	case script.Already:
 		l.present = true
-		l.c.twice(l.node)
+		l.node.c.twice(l.node)
 	case script.Granted, script.Renewed, script.Restored:
 		l.suspect(a.reply)
 		l.present, l.confirmed = true, true
@@ -157,7 +165,7 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := l.node.pace.off(a.at, l.c.guard.ttl()); left > 0 {
+	if left := l.node.pace.off(a.at, l.node.c.guard.ttl()); left > 0 {
 		a.vote.Outcome, a.vote.Err = Failed, ranOff(left)
 		return a
 	}
@@ -165,7 +173,7 @@ func (l *lane) weigh(e *errand, a answer) answer {
 		a.vote.Outcome, a.vote.Err = Failed, quarantined(a.reply.Quarantine)
 		return a
 	}
-	if till := clock.Validity(e.begun, e.ttl, l.c.drift(e.ttl)); till.After(l.voted) {
+	if till := clock.Validity(e.begun, e.ttl, l.node.c.drift(e.ttl)); till.After(l.voted) {
 		l.voted = till
 	}
 	return a
@@ -177,14 +185,14 @@ func (l *lane) suspect(renewed script.Reply) {
 	if renewed.Status != script.Renewed || renewed.TTL < 0 || l.keyEnd.IsZero() {
 		return
 	}
-	now := l.c.clock.Now()
+	now := l.node.c.clock.Now()
 	due := l.keyEnd.Sub(now)
-	slack := l.c.drift(due) + l.c.cfg.NodeTimeout
-	if renewed.TTL >= due-slack || l.node.pace.off(now, l.c.guard.ttl()) > 0 {
+	slack := l.node.c.drift(due) + l.node.c.cfg.NodeTimeout
+	if renewed.TTL >= due-slack || l.node.pace.off(now, l.node.c.guard.ttl()) > 0 {
 		return // or the node's clock is to blame, and was reported: see pace.go
 	}
-	l.c.background.do(func() { // without the mutex
-		l.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
+	l.node.c.background.do(func() { // without the mutex
+		l.node.c.log.Warn("somebody shortened a lock's TTL: is RedissonRedLock used with a lease time on its name?",
 			"holder", renewed.Holder, "node", l.node.name, "left", renewed.TTL, "expected", due)
 	})
 }
@@ -201,6 +209,13 @@ func (l *lane) left() (present, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.present || l.busy, !l.busy
+}
+
+// parted tells whether the farewell was put: nothing else shall be sent.
+func (l *lane) parted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine

@@ -37,9 +37,9 @@ func (l *Lease) Name() string { return l.hold.name }
 func (l *Lease) Holder() string { return l.hold.holder }
 
 // Token is the fencing token: positive, and greater than that of every earlier lease of the name, in the order of the
-// grants at the nodes, and within the process in that in which a hold is handed on. A resource that remembers the highest token it has seen and refuses lower ones is never written
-// to by an older holder, whatever pauses and clocks do. It compares token >= last, since a holder writes more than
-// once. Nested holds share it.
+// grants at the nodes, and within the process in that in which a hold is handed on. A resource that remembers the highest
+// token it has seen, and refuses lower ones, accepts nothing from an older holder from then on, whatever pauses and clocks
+// do. It compares token >= last, since a holder writes more than once. Nested holds share it.
 func (l *Lease) Token() int64 { return l.token }
 
 // HoldCount is how many holds the lock has at present, this one included; 0 after its end.
@@ -137,8 +137,8 @@ func (l *Lease) Votes() []Vote {
 func (l *lane) vote(holder string, now clock.Instant) Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := l.last
-	v.Node = l.node.name
+	last := l.last
+	v := Vote{l.node.name, last.outcome, last.holder, last.ttl, last.elapsed, last.err}
 	if l.present && v.Outcome == Granted {
 		v.Holder, v.TTL = holder, max(0, l.keyEnd.Sub(now))
 	}

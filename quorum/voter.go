@@ -10,6 +10,8 @@ import (
 // A voter is a node of a coordinator, with what is known of how fast it answers and how its clock runs.
 type voter struct {
 	*node.Node
+	c    *Coordinator
+	i    int // which of its nodes it is
 	name string
 
 	typical atomic.Int64 // how long answers take, smoothed, in nanoseconds; 0 if none ever came

@@ -152,7 +152,7 @@ var attemptVariants = []variant{
 		name:   "stragglers cancelled",
 		rule:   "a request under way runs to its own end, or nobody knows what it did",
 		file:   "quorum/errand.go",
-		old:    `Deadline: time.Now().Add(l.c.cfg.NodeTimeout)`,
+		old:    `Deadline: time.Now().Add(l.node.c.cfg.NodeTimeout)`,
 		new:    `Deadline: time.Now().Add(3*time.Millisecond)`,
 		caught: []string{"quorum.TestRollbackDoesNotDependOnTheCallersContext"},
 	},
@@ -216,7 +216,7 @@ var attemptVariants = []variant{
 		name: "farewell given up before the TTL",
 		rule: "or until the TTL has passed, and the key with it",
 		file: "quorum/farewell.go",
-		old:  `.Add(l.c.cfg.NodeTimeout).Add(req.TTL)`, new: `.Add(l.c.cfg.NodeTimeout)`,
+		old:  `.Add(l.node.c.cfg.NodeTimeout).Add(req.TTL)`, new: `.Add(l.node.c.cfg.NodeTimeout)`,
 		caught: []string{"quorum.TestFarewellOutlastsAnOutage"},
 	},
 	{

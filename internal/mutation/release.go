@@ -24,6 +24,27 @@ var releaseVariants = []variant{
 		caught: []string{"quorum.TestWaiterIsWokenByTheRelease"},
 	},
 	{
+		name: "put back by a renewal that waited",
+		rule: "an ended lease is never restored",
+		file: "quorum/errand.go",
+		old:  `!l.node.c.guard.decided(context.Background()) || l.parted()`, new: `!l.node.c.guard.decided(context.Background())`,
+		caught: []string{"quorum.TestRenewalThatWaitedDoesNotPutBackWhatHasEnded"},
+	},
+	{
+		name: "a last word that is out of date",
+		rule: "\"gone\" was true when the node said so",
+		file: "quorum/farewell.go",
+		old:  `if present, _ := l.left(); !present || a.err != nil {`, new: `if present, _ := l.left(); !present || a.vote.Node != "" {`,
+		caught: []string{"quorum.TestLastWordOfAFarewell"},
+	},
+	{
+		name: "the waits of Close add up",
+		rule: "Close takes at most twice the node timeout",
+		file: "quorum/coordinator.go",
+		old:  `c.guard.end(2*c.cfg.NodeTimeout - time.Since(begun))`, new: `c.guard.end(c.cfg.NodeTimeout + 0*time.Since(begun))`,
+		caught: []string{"quorum.TestCloseIsBoundedWhateverBeginsMeanwhile"},
+	},
+	{
 		name: "release confirmed by one node",
 		rule: "nil once a quorum of nodes confirmed that the holder is gone",
 		file: "quorum/release.go",
