@@ -3,6 +3,7 @@ package renew
 import (
 	"container/heap"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,9 +32,13 @@ type Watchdog struct {
 	changed chan struct{} // run has to look before that, or the watchdog is closed; buffered 1
 }
 
-// together is by which part of the time that is left to it a lease is renewed sooner when another one is due: so many leases
-// share a few round trips of each node, 100 ms of them with a TTL of 30 s. They stay as spread over time as their grants were.
-const together = 200
+// A lease is renewed sooner when another one is due, by a part of the time that is left to it: so many leases share a few
+// round trips of each node, 100 ms of them with a TTL of 30 s. They stay as spread over time as their grants were. It is never
+// more than that: where a lease of an hour repeats what failed, a part of the hour would be longer than the pauses between.
+const (
+	together     = 200
+	mostTogether = 100 * time.Millisecond
+)
 
 // NewWatchdog returns a watchdog on a clock. It starts nothing before the first lease.
 func NewWatchdog(clk clock.Clock) *Watchdog {
@@ -61,7 +66,7 @@ func (w *Watch) next() clock.Instant {
 
 // soon tells whether the renewal is as good as due.
 func (w *Watch) soon(now clock.Instant) bool {
-	return !w.renewAt.IsZero() && !now.Before(w.renewAt.Add(-w.end.Sub(w.renewAt)/together))
+	return !w.renewAt.IsZero() && !now.Before(w.renewAt.Add(-min(w.end.Sub(w.renewAt)/together, mostTogether)))
 }
 
 // Watch begins to watch a lease that ends at end and shall be renewed at renewAt; the zero Instant means never.

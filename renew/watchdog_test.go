@@ -162,6 +162,22 @@ func TestLeasesThatAreDueSoonGoAlong(t *testing.T) {
 	})
 }
 
+// However long the lease is, others that are due all the time leave the pause before a repetition what it is.
+func TestRepetitionsOfALongLeaseKeepTheirPauses(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *Watchdog) {
+		l := newLease(d.clock)
+		d.Watch(l, l.in(500*time.Millisecond), l.in(time.Hour))
+		for i := range 400 {
+			other := newLease(d.clock)
+			d.Watch(other, other.in(time.Duration(i)*5*time.Millisecond), other.in(2*time.Hour))
+		}
+		time.Sleep(399 * time.Millisecond)
+		l.want(t)
+		time.Sleep(100 * time.Millisecond)
+		l.want(t, "renew 420ms") // with those that are due then
+	})
+}
+
 func TestSetMovesBothWays(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *Watchdog) {
 		late, soon := newLease(d.clock), newLease(d.clock)

@@ -143,6 +143,13 @@ var groundVariants = []variant{
 		caught: []string{"renew.TestSetMovesBothWays"},
 	},
 	{
+		name: "repetitions of a long lease come together",
+		rule: "others that are due leave the pause before a repetition what it is",
+		file: "renew/watchdog.go",
+		old:  `mostTogether = 100 * time.Millisecond`, new: `mostTogether = time.Hour`,
+		caught: []string{"renew.TestRepetitionsOfALongLeaseKeepTheirPauses"},
+	},
+	{
 		name: "renewed at the last moment",
 		rule: "renewed every third of it, so that two renewals may fail",
 		file: "renew/cadence.go",
