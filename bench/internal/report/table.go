@@ -63,6 +63,7 @@ func columns() []column {
 			return micros(r.Timeline.LongestGap() * 1e6)
 		}},
 		{"leases", held(func(h *measure.Held) string { return count(int64(h.Leases)) })},
+		{"TTL", held(func(h *measure.Held) string { return fmt.Sprintf("%g s", h.TTLSeconds) })},
 		{"CPU of a core", held(func(h *measure.Held) string { return fmt.Sprintf("%.2f %%", 100*h.CPUShare) })},
 		{"bytes/lease", held(func(h *measure.Held) string { return count(int64(h.BytesPerLease + 0.5)) })},
 		{"lost", held(func(h *measure.Held) string { return fmt.Sprint(h.Lost) })},

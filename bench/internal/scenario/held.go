@@ -11,6 +11,7 @@ import (
 	"github.com/redquorum/redquorum/bench/internal/measure"
 	"github.com/redquorum/redquorum/bench/internal/nodes"
 	"github.com/redquorum/redquorum/bench/internal/peers"
+	"github.com/redquorum/redquorum/quorum"
 )
 
 func heldSteps(e *Env, p peers.Peer) []Step {
@@ -20,7 +21,9 @@ func heldSteps(e *Env, p peers.Peer) []Step {
 	case !p.Renews:
 		return skipped("does not renew by itself")
 	}
-	leases, ttl, window := 10_000, 15*time.Second, 15*time.Second
+	// The TTL is redquorum's default. The window is a multiple of the time between two renewals of every client: a third
+	// of the TTL, or half of it.
+	leases, ttl, window := 10_000, quorum.DefaultTTL, 30*time.Second
 	if e.Quick {
 		leases, ttl, window = 500, 5*time.Second, 2600*time.Millisecond
 	}
