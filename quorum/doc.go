@@ -7,11 +7,11 @@
 //
 // # What is guaranteed
 //
-//   - Mutual exclusion: as long as clocks run apart by less than the drift factor, and no more than N - quorum nodes
-//     forget a lock within one TTL, no two leases of one name are valid at the same time.
+//   - Mutual exclusion: as long as clocks run apart by less than the drift factor, all clients have the restart guard on,
+//     and not all nodes forget within the longest TTL in use, no two leases of one name are valid at the same time.
 //   - Fencing: every lease has a token that is greater than those of all earlier holders of its name. A resource that
-//     compares tokens is never written by an older holder, even when the first guarantee is broken by a pause or a
-//     clock.
+//     compares tokens accepts nothing from an older holder once it has seen a newer token, even when the first guarantee
+//     is broken by a pause or a clock.
 //   - A lease ends for its holder before it ends on any node: [Lease.Done] is closed, its context cancelled, and Err
 //     and Remaining read a clock that goes on during a suspend.
 //   - A request that was given up cannot take effect later; what an attempt left behind is taken back, even on a node

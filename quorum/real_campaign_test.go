@@ -7,8 +7,8 @@ import (
 	"github.com/redquorum/redquorum/quorum"
 )
 
-// Three processes stand; servers are killed and restarted empty, all of them at once between. Whoever leads is seen to by
-// the office that they share: no two believe in their terms at once, and tokens grow.
+// Three clients stand; servers, which write everything down, are killed and restarted, all of them at once between. Whoever
+// leads is seen to by the office that they share: no two believe in their terms at once, and tokens grow.
 func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5, always...)

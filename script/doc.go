@@ -7,11 +7,12 @@
 // # Common shape
 //
 // The first argument of every script is the last moment, in microseconds on the node's own clock, at which it may
-// take effect; 0 means none. Acquire, renew and raise keep to it: what the network delivers later does nothing. Those
-// that only take away ignore it.
+// take effect; 0 means none. Acquire, renew, raise, settle and force-release keep to it: what the network delivers later
+// does nothing. Release, inspect and probe ignore it, since they only take away what is the holder's own, or look.
 //
-// Every script answers with the same six values, parsed by [ParseReply]: a status, the fence, the time the lock has
-// left, the holder and its hold count, and the node's clock.
+// Check answers with the node's record ([ParseRecord]), every other script with the same six values, parsed by
+// [ParseReply]: a status, the fence, the time the lock has left, the holder and its hold count, and the node's clock;
+// renew adds what is left of the node's quarantine.
 //
 // # Wire format
 //
@@ -21,6 +22,7 @@
 //	redisson_lock__channel:{NAME}     channel: "0" the lock is free, "1" only a failed attempt was rolled back
 //	redquorum_fence:{NAME}            string: highest fencing token granted here
 //	redquorum_revoked:{NAME}          string: holders force-released here, separated by spaces
+//	redquorum_node                    hash: the node's record of itself, see check.lua
 //
 // Numbers never become strings inside Lua except through string.format('%.0f'): Lua writes 1.7e+15 otherwise.
 //

@@ -11,5 +11,6 @@
 // the table cannot fall behind the code. Only tests in fake time, against miniredis or over loopback run; no
 // redis-server is needed, and none is used.
 //
-// To add one, write it next to its neighbours in the table: attempt.go, hold.go, wait.go, lua.go, ground.go or guard.go.
+// To add one, write it next to its neighbours in the table, in the file named after the subject: attempt.go, hold.go,
+// wait.go, guard.go, lua.go (the scripts) and so on.
 package main

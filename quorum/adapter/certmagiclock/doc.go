@@ -10,7 +10,7 @@
 //     that is, and not in ObtainCertSync). Before each one it asks for the lock to be extended; [Storage.RenewLockLease]
 //     then takes it again, behind whoever has it by now, or fails. CertMagic looks in the storage after that, and finds
 //     what the other has obtained meanwhile.
-//   - No lock of a server that died stays closed for longer than the TTL.
+//   - No lock of a server that died stays closed for longer than the TTL, its drift and a node timeout.
 //
 // # What is not
 //

@@ -19,7 +19,7 @@
 // # What is not
 //
 //   - That a tick is run at all: it is not where no quorum of nodes answers, and not again where the process that runs it
-//     dies. The next tick is run when the dead process's lease has run out, a TTL later at most.
+//     dies. The next tick is run when the dead process's lease has run out, a TTL and a little more later.
 //   - That a job stops when its lease is lost. gocron hands jobs a context of its own, which knows nothing of locks, and
 //     a job may be paused before it looks. What must not be done twice compares the token (see docs/fencing).
 //   - The rest of a MinHold, once a coordinator is closed: that frees all its locks. [Locker.Drain] waits for it; call it
