@@ -90,11 +90,19 @@ func (t *try) Answered(reply script.Reply, err error) {
 	}
 }
 
-// settle sends a try again when it is decided what the node is worth. That takes a while, and an end that came meanwhile
-// has the last word: the lease that a renewal would put back is none any more.
+// settle sends a try again when it is decided what the node is worth. That takes a while, and if the end has come meanwhile
+// it is not sent: the lease that a renewal would put back is none any more. So nobody who takes leave waits for it.
 func (l *lane) settle(t *try, a answer) {
+	l.mu.Lock()
+	l.waits = true
+	l.mu.Unlock()
 	l.node.c.background.do(func() {
-		if !l.node.c.guard.decided(context.Background()) || l.parted() {
+		decided := l.node.c.guard.decided(context.Background())
+		l.mu.Lock()
+		l.waits = l.over || !decided
+		idle := l.waits
+		l.mu.Unlock()
+		if idle {
 			l.conclude(t, a)
 			return
 		}

@@ -26,6 +26,7 @@ type lane struct {
 	next *try
 
 	busy      bool  // a request is under way, besides the farewell
+	waits     bool  // for it to be decided what the node is worth: the request that is under way
 	over      bool  // the farewell was put: nothing comes after it
 	present   bool  // the holder may have the lock on this node
 	confirmed bool  // by its last answer the node has the holder, whether that counts as a vote or not
@@ -87,7 +88,7 @@ func (l *lane) free() {
 	l.mu.Lock()
 	t := l.next
 	l.next = nil
-	l.busy = t != nil
+	l.busy, l.waits = t != nil, false
 	l.mu.Unlock()
 	if t != nil {
 		t.asked = l.node.c.clock.Now()
@@ -201,22 +202,18 @@ func (l *lane) suspect(renewed script.Reply) {
 func (l *lane) state() (present bool, fence int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.present || l.busy, l.fence
+	return l.present || l.underWay(), l.fence
 }
 
 // left tells whether the holder may be present on the node, or get there yet, and whether no other request is under way.
 func (l *lane) left() (present, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.present || l.busy, !l.busy
+	return l.present || l.underWay(), !l.underWay()
 }
 
-// parted tells whether the farewell was put: nothing else shall be sent.
-func (l *lane) parted() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.over
-}
+// underWay tells whether a request besides the farewell may yet reach the node. It is called with l.mu held.
+func (l *lane) underWay() bool { return l.busy && !(l.waits && l.over) }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine
 // that does is not missed, though its vote may not count yet: to ask it again soon would not make it count sooner.

@@ -145,7 +145,7 @@ var attemptVariants = []variant{
 		name: "release overtakes the request before it",
 		rule: "one at a time, the newest state last",
 		file: "quorum/lane.go",
-		old:  `return l.present || l.busy, l.fence`, new: `return l.present, l.fence`,
+		old:  `return l.present || l.underWay(), l.fence`, new: `return l.present, l.fence`,
 		caught: []string{"quorum.TestReleaseThatGetsThereFirstIsSaidAgain"},
 	},
 	{

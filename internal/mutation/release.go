@@ -27,7 +27,14 @@ var releaseVariants = []variant{
 		name: "put back by a renewal that waited",
 		rule: "an ended lease is never restored",
 		file: "quorum/errand.go",
-		old:  `!l.node.c.guard.decided(context.Background()) || l.parted()`, new: `!l.node.c.guard.decided(context.Background())`,
+		old:  `l.waits = l.over || !decided`, new: `l.waits = !decided`,
+		caught: []string{"quorum.TestRenewalThatWaitedDoesNotPutBackWhatHasEnded"},
+	},
+	{
+		name: "a farewell waits for what is not sent any more",
+		rule: "nobody who takes leave waits for it",
+		file: "quorum/lane.go",
+		old:  `return l.busy && !(l.waits && l.over)`, new: `return l.busy`,
 		caught: []string{"quorum.TestRenewalThatWaitedDoesNotPutBackWhatHasEnded"},
 	},
 	{
