@@ -213,7 +213,7 @@ func (l *lane) left() (present, alone bool) {
 }
 
 // underWay tells whether a request besides the farewell may yet reach the node. It is called with l.mu held.
-func (l *lane) underWay() bool { return l.busy && !(l.waits && l.over) }
+func (l *lane) underWay() bool { return l.busy && (!l.waits || !l.over) }
 
 // has tells whether the node confirmed the holder and at least this token when it was last asked. A node in quarantine
 // that does is not missed, though its vote may not count yet: to ask it again soon would not make it count sooner.
