@@ -151,8 +151,12 @@ func (c *Coordinator) newHolder() string {
 // (Were one taken all the same, that server would have one vote: for a holder that is there already it grants nothing.)
 func (c *Coordinator) twice(n *voter) {
 	if !c.sameServer.Swap(true) {
-		c.log.Error("two addresses are one server; no lock is taken until that is mended", "node", n.name)
+		c.logTwins(n)
 	}
+}
+
+func (c *Coordinator) logTwins(n *voter) {
+	c.log.Error("two addresses are one server; no lock is taken until that is mended", "node", n.name)
 }
 
 // enter begins a call that may start background work. It fails once the coordinator is closed.

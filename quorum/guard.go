@@ -91,13 +91,16 @@ func (g *guard) checked(i int, r script.Record) {
 		g.resting[i] = r.TTL
 	}
 	g.prolong()
-	twins, apart := g.compare(i, r.Run), g.apart()
+	// What is concluded is said with mu held, too: of two checks the one that knows more has the last word.
+	twins := g.compare(i, r.Run)
+	found := twins && !g.c.sameServer.Swap(true)
+	mended := !twins && g.apart() && g.c.sameServer.Swap(false)
 	g.mu.Unlock()
 	g.c.rests(n, r.Quarantine)
 	switch {
-	case twins:
-		g.c.twice(n)
-	case apart && g.c.sameServer.Swap(false):
+	case found:
+		g.c.logTwins(n)
+	case mended:
 		g.c.log.Warn("every address leads to a server of its own now", "node", n.name)
 	}
 	if r.Quarantine > 0 {
