@@ -102,3 +102,9 @@ func Heard(c *Coordinator, i int, err error, ago time.Duration) {
 	a.at = c.clock.Now().Add(-ago)
 	c.heard(n, &a)
 }
+
+// Checked takes in what a check of node i found.
+func Checked(c *Coordinator, i int, r script.Record) { c.guard.checked(i, r) }
+
+// SameServer tells whether two addresses are known to lead to one server.
+func SameServer(c *Coordinator) bool { return c.sameServer.Load() }

@@ -273,3 +273,42 @@ func TestNodeThatIsKeptFromVotingIsReported(t *testing.T) {
 		}
 	})
 }
+
+// A check that found no two alike any more is overtaken by two that do. Whatever the order in which they come to their end, the
+// last that was compared is right: were it forgotten, nothing would look again.
+func TestOneServerUnderTwoAddressesIsNotForgottenForAnOlderCheck(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		overtaken := &interrupted{Clock: cl.clock, in: "(*Coordinator).rests"}
+		cl.clock = overtaken
+		c := cl.client(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.LoseRequests(true) // nothing is found but what is said here
+		}
+		found := func(i int, run string) {
+			quorum.Checked(c, i, script.Record{Standing: script.StandingSettled, Run: run, Now: cl.clock.Wall().UnixMicro()})
+		}
+		alike := func() {
+			found(2, "second")
+			found(1, "second") // it is asked again before it counts
+		}
+		found(0, "first")
+		found(1, "second")
+		alike()
+		if !quorum.SameServer(c) {
+			t.Fatal("the test shows nothing: two are one server, and nobody says so")
+		}
+		synctest.Wait()
+		overtaken.by = func() {
+			overtaken.by = nil // alike asks the clock, too
+			alike()
+		}
+		found(2, "third")
+		if !quorum.SameServer(c) {
+			t.Error("what the older check found is believed")
+		}
+		found(2, "third")
+		if quorum.SameServer(c) {
+			t.Error("it is mended, and nobody says so")
+		}
+	})
+}

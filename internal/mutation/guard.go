@@ -52,6 +52,14 @@ var guardVariants = []variant{
 		caught: []string{"node.TestFirstScriptOfEveryConnectionComesAfterACheck"},
 	},
 	{
+		name:   "an older check may have the last word about twins",
+		rule:   "of two checks the one that was compared last is right",
+		file:   "quorum/guard.go",
+		old:    "	mended := !twins && g.apart() && g.c.sameServer.Swap(false)\n	g.mu.Unlock()\n	g.c.rests(n, r.Quarantine)\n",
+		new:    "	mended := !twins && g.apart()\n	g.mu.Unlock()\n	g.c.rests(n, r.Quarantine)\n	mended = mended && g.c.sameServer.Swap(false)\n",
+		caught: []string{"quorum.TestOneServerUnderTwoAddressesIsNotForgottenForAnOlderCheck"},
+	},
+	{
 		name: "the configured guard time is ignored",
 		rule: "Config.GuardTime is the longest TTL that any client of these nodes uses",
 		file: "quorum/guard.go",
