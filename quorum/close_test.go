@@ -90,15 +90,8 @@ func TestCloseInTheMiddleOfEverything(t *testing.T) {
 func TestCloseEndsAFarewellThatWaitsForARenewal(t *testing.T) {
 	for at := 20 * time.Millisecond; at < 260*time.Millisecond; at += 20 * time.Millisecond {
 		inBubble(t, 3, func(t *testing.T, cl *cluster) {
-			for _, n := range cl.nodes {
-				n.Redis().FlushAll() // a cluster that was founded a moment ago is decided about later
-				n.Delay(2 * time.Millisecond)
-			}
 			c := cl.client(quorum.Config{TTL: time.Second, NodeTimeout: 40 * time.Millisecond})
-			l := mustWait(t, c, "stock")
-			time.Sleep(10 * time.Millisecond)
-			cl.nodes[0].Redis().FlushAll()
-			cl.nodes[1].Redis().FlushAll()
+			l := heldByOneOfThree(t, cl, c)
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = l.Renew(t.Context()) })
 			time.Sleep(time.Millisecond)

@@ -259,20 +259,28 @@ func (i *interrupted) Now() clock.Instant {
 	return i.Clock.Now()
 }
 
+// heldByOneOfThree is a lease of a young cluster, of which two nodes have forgotten since: a cluster that was founded a moment
+// ago takes its time to decide what such nodes are worth.
+func heldByOneOfThree(t *testing.T, cl *cluster, c *quorum.Coordinator) *quorum.Lease {
+	t.Helper()
+	for _, n := range cl.nodes {
+		n.Redis().FlushAll()
+		n.Delay(2 * time.Millisecond)
+	}
+	l := mustWait(t, c, "stock")
+	time.Sleep(10 * time.Millisecond)
+	cl.nodes[0].Redis().FlushAll()
+	cl.nodes[1].Redis().FlushAll()
+	return l
+}
+
 // Two nodes have forgotten, and a renewal waits until it is decided what they are worth, when the lease is given back. It is
 // not sent again then: an ended lease is never restored.
 func TestRenewalThatWaitedDoesNotPutBackWhatHasEnded(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		for _, n := range cl.nodes {
-			n.Redis().FlushAll() // a cluster that was founded a moment ago is decided about later
-			n.Delay(2 * time.Millisecond)
-		}
 		c := cl.client(quorum.Config{TTL: time.Second, NodeTimeout: 40 * time.Millisecond})
-		l := mustWait(t, c, "stock")
-		time.Sleep(10 * time.Millisecond)
+		l := heldByOneOfThree(t, cl, c)
 		decided := func(i int) bool { return cl.nodes[i].Redis().HGet(script.RecordKey, "until") != "" }
-		cl.nodes[0].Redis().FlushAll()
-		cl.nodes[1].Redis().FlushAll()
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Renew(t.Context()) })
 		time.Sleep(time.Millisecond)

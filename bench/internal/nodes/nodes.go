@@ -106,8 +106,8 @@ func Validate(urls []string) error {
 	return nil
 }
 
-// hidden is what url.URL.Redacted puts in a password's place.
-const hidden = "xxxxx"
+// hidden takes the place of what may be a password.
+const hidden = "[hidden]"
 
 // plain is a URL without its password. Of what cannot be parsed nothing is shown that may be one.
 func plain(raw string) string {
