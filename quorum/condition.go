@@ -64,6 +64,7 @@ type health struct {
 	err    error         // of a node that refuses or is silent
 	failed clock.Instant // when that came
 	rests  clock.Instant // the end of its quarantine
+	check  int           // the number of the check that found it
 
 	silence, refusal notice // what the log has been told
 }
@@ -102,12 +103,17 @@ func refusing(err error) bool {
 	return node.Refused(err) || errors.Is(err, node.ErrReplica) || errors.Is(err, node.ErrUnguarded)
 }
 
-// rests takes in that a node is in quarantine for so long; 0 if it is in none.
-func (c *Coordinator) rests(n *voter, left time.Duration) {
+// rests takes in that a node is in quarantine for so long, 0 if it is in none, by the check of that number. A later one has found
+// what counts.
+func (c *Coordinator) rests(n *voter, check int, left time.Duration) {
 	now := c.clock.Now()
 	h := &n.health
 	h.mu.Lock()
-	h.rests = clock.Instant{}
+	if check < h.check {
+		h.mu.Unlock()
+		return
+	}
+	h.check, h.rests = check, clock.Instant{}
 	if left > 0 {
 		h.rests = now.Add(left)
 	}

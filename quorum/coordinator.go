@@ -31,7 +31,11 @@ type Coordinator struct {
 	holders atomic.Uint64
 	random  func() float64 // in [0,1): how long to stay away
 
-	sameServer   atomic.Bool // two addresses turned out to be one server
+	sameServer atomic.Bool // two addresses turned out to be one server
+	twins      struct {    // what the log has been told of that
+		sync.Mutex
+		told bool
+	}
 	clockDoubted atomic.Bool // so many nodes' clocks seem to run off that it may be ours
 	guard        guard
 
@@ -150,13 +154,24 @@ func (c *Coordinator) newHolder() string {
 // A quorum of addresses is then no quorum of servers, so no lock is taken until each is known to be a server of its own.
 // (Were one taken all the same, that server would have one vote: for a holder that is there already it grants nothing.)
 func (c *Coordinator) twice(n *voter) {
-	if !c.sameServer.Swap(true) {
-		c.logTwins(n)
-	}
+	c.sameServer.Store(true)
+	c.tellTwins(n)
 }
 
-func (c *Coordinator) logTwins(n *voter) {
-	c.log.Error("two addresses are one server; no lock is taken until that is mended", "node", n.name)
+// tellTwins logs whether two addresses are one server, if that has changed. Of several who have something to tell the last one
+// finds what is true by then.
+func (c *Coordinator) tellTwins(n *voter) {
+	c.twins.Lock()
+	defer c.twins.Unlock()
+	switch is := c.sameServer.Load(); {
+	case is == c.twins.told:
+		return
+	case is:
+		c.log.Error("two addresses are one server; no lock is taken until that is mended", "node", n.name)
+	default:
+		c.log.Warn("every address leads to a server of its own now", "node", n.name)
+	}
+	c.twins.told = !c.twins.told
 }
 
 // enter begins a call that may start background work. It fails once the coordinator is closed.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/script"
 )
@@ -36,13 +37,21 @@ type guard struct {
 	longest time.Duration   // the longest TTL heard of
 	runs    []string        // the servers' own names, by node, as of the last check of each
 	alike   []string        // a name that another one has as well, by node that is asked again whether it is its own
-	resting []time.Duration // the longest TTL that a node in quarantine knows of, by node; 0 if it is in none
+	resting []resting       // of nodes in quarantine, by node
+	checks  int             // how many were taken in
 	told    map[string]bool // warnings that were given
 
 	deciding *decision // under way; nil if there is none
 
 	rulings sync.WaitGroup // under way; begun with mu held
 	ended   bool           // no other begins
+}
+
+// A node is resting while it is in quarantine.
+type resting struct {
+	known time.Duration // the longest TTL that it knows of; 0 if it is in no quarantine, or is being told
+	until clock.Instant // the quarantine's end
+	about string        // the incarnation about which the others were asked
 }
 
 // A decision is about nodes without a record.
@@ -56,7 +65,7 @@ func (c *Coordinator) guardNodes() {
 	g := &c.guard
 	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]bool{}
 	n := len(c.nodes)
-	g.runs, g.alike, g.resting = make([]string, n), make([]string, n), make([]time.Duration, n)
+	g.runs, g.alike, g.resting = make([]string, n), make([]string, n), make([]resting, n)
 	if c.cfg.NoRestartGuard {
 		return
 	}
@@ -85,24 +94,20 @@ func (g *guard) checked(i int, r script.Record) {
 	n.pace.serves(r.Incarnation, g.c.clock.Now())
 
 	g.mu.Lock()
+	g.checks++
+	number := g.checks
 	g.longest = max(g.longest, r.TTL)
-	g.resting[i] = 0
-	if r.Quarantine > 0 {
-		g.resting[i] = r.TTL
-	}
+	g.rests(i, r)
 	g.prolong()
 	// What is concluded is said with mu held, too: of two checks the one that knows more has the last word.
-	twins := g.compare(i, r.Run)
-	found := twins && !g.c.sameServer.Swap(true)
-	mended := !twins && g.apart() && g.c.sameServer.Swap(false)
-	g.mu.Unlock()
-	g.c.rests(n, r.Quarantine)
-	switch {
-	case found:
-		g.c.logTwins(n)
-	case mended:
-		g.c.log.Warn("every address leads to a server of its own now", "node", n.name)
+	if g.compare(i, r.Run) {
+		g.c.sameServer.Store(true)
+	} else if g.apart() {
+		g.c.sameServer.Store(false)
 	}
+	g.mu.Unlock()
+	g.c.rests(n, number, r.Quarantine)
+	g.c.tellTwins(n)
 	if r.Quarantine > 0 {
 		g.warn(n.name+r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
 			slog.String("node", n.name), slog.Duration("for", r.Quarantine))
@@ -124,15 +129,35 @@ func (g *guard) checked(i int, r script.Record) {
 	}
 }
 
+// rests takes in whether a node is in quarantine. How long that has to last, all nodes together know: one of them may have been
+// told of a longer TTL after this client had last looked at its record. So they are asked, once for each incarnation. It is called
+// with g.mu held.
+func (g *guard) rests(i int, r script.Record) {
+	is := &g.resting[i]
+	is.known = 0
+	if r.Quarantine == 0 {
+		return
+	}
+	is.known, is.until = r.TTL, g.c.clock.Now().Add(r.Quarantine)
+	if is.about == r.Incarnation {
+		return
+	}
+	is.about = r.Incarnation
+	for j := range g.c.nodes {
+		if j != i {
+			g.recheck(j, is.until)
+		}
+	}
+}
+
 // prolong tells the nodes in quarantine of a longer TTL than they knew of when it began. A node that comes back from an old
 // snapshot knows only what was in use when that was made; the other nodes may know better. It is called with g.mu held.
 func (g *guard) prolong() {
-	for i, known := range g.resting {
-		if known == 0 || known >= g.longest {
-			continue
+	for i := range g.resting {
+		if is := &g.resting[i]; is.known != 0 && is.known < g.longest {
+			is.known = 0 // until the answer is there
+			g.recheck(i, is.until)
 		}
-		g.resting[i] = 0 // until the answer is there
-		g.recheck(i)
 	}
 }
 
@@ -142,18 +167,28 @@ func (g *guard) ask() {
 		return
 	}
 	for i := range g.c.nodes {
-		g.recheck(i)
+		g.recheck(i, clock.Instant{})
 	}
 }
 
-// recheck checks a node, without waiting for it. checked takes in what it finds; where it fails, the node is checked before
-// its next request.
-func (g *guard) recheck(i int) {
+// recheck checks a node, without waiting for it, and again until an answer comes or a quarantine is over for whose sake it is
+// done. checked takes in what it finds; where it fails, the node is checked before its next request.
+func (g *guard) recheck(i int, until clock.Instant) {
 	g.group.Go(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
-		defer cancel()
-		_, _ = g.c.nodes[i].Check(ctx)
-		return nil
+		timeout := g.c.cfg.NodeTimeout
+		for pause := timeout; ; pause *= 2 {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			_, err := g.c.nodes[i].Check(ctx)
+			cancel()
+			left := until.Sub(g.c.clock.Now())
+			if err == nil || left <= 0 {
+				return nil
+			}
+			// The nearer the end, the more often.
+			if pause = min(pause, max(left/16, timeout)); !g.c.rest(pause) {
+				return nil
+			}
+		}
 	})
 }
 
@@ -170,7 +205,7 @@ func (g *guard) compare(i int, run string) (twins bool) {
 			return true
 		}
 		g.alike[j] = run
-		g.recheck(j)
+		g.recheck(j, clock.Instant{})
 	}
 	return false
 }

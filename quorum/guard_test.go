@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -306,9 +307,42 @@ func TestOneServerUnderTwoAddressesIsNotForgottenForAnOlderCheck(t *testing.T) {
 		if !quorum.SameServer(c) {
 			t.Error("what the older check found is believed")
 		}
+		if log := strings.Split(strings.TrimSpace(cl.log.String()), "\n"); !strings.Contains(log[len(log)-1], "two addresses are one server") {
+			t.Errorf("the last word of the log: %s", log[len(log)-1])
+		}
 		found(2, "third")
 		if quorum.SameServer(c) {
 			t.Error("it is mended, and nobody says so")
+		}
+	})
+}
+
+// Likewise, an older check does not make a node look well that a later one found in quarantine.
+func TestQuarantineIsNotForgottenForAnOlderCheck(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		overtaken := &interrupted{Clock: cl.clock, in: "(*Coordinator).rests"}
+		cl.clock = overtaken
+		c := cl.client(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.LoseRequests(true)
+		}
+		found := func(incarnation string, quarantine time.Duration) {
+			quorum.Checked(c, 0, script.Record{
+				Standing: script.StandingSettled, Incarnation: incarnation, Quarantine: quarantine, TTL: ttl, Now: cl.clock.Wall().UnixMicro(),
+			})
+		}
+		overtaken.by = func() {
+			overtaken.by = nil
+			found("second", ttl)
+		}
+		found("first", 0)
+		synctest.Wait()
+		if is := c.Stats().Nodes[0].Condition; is != quorum.NodeQuarantined {
+			t.Errorf("the node is %v, and the log says %s", is, cl.log)
+		}
+		found("second", 0)
+		if is := c.Stats().Nodes[0].Condition; is != quorum.NodeAnswering {
+			t.Errorf("after its quarantine the node is %v", is)
 		}
 	})
 }

@@ -34,6 +34,40 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
 	})
 }
 
+// Who was connected before the long lease was taken has looked at no record since. What it finds on a node that came back from an
+// old snapshot is a reason to look at the others, which know better.
+func TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore(t *testing.T) {
+	for title, away := range map[string]time.Duration{"at once": 0, "as soon as they answer": 20 * time.Second} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				before := cl.warmClient(quorum.Config{})
+				cable := &faultnet.Cable{}
+				cable.Cut(cl.nodes[2])
+				l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Minute))
+				cable.Cut(cl.nodes[1]) // or its holder would tell it
+				old := cl.nodes[1].Redis()
+				old.Del("stock")
+				old.HSet(script.RecordKey, "ttl", "30000", "run", "another")
+				cl.nodes[1].Kill()
+				cl.nodes[1].Start(true)
+				cl.distant()
+				cl.nodes[0].LoseRequests(away > 0)
+				_ = before.Ping(t.Context()) // after which nothing has to be taken back
+				if is := before.Stats().Nodes[1].Condition; is != quorum.NodeQuarantined {
+					t.Fatalf("node 1 is %v", is)
+				}
+				time.Sleep(away)
+				cl.nodes[0].LoseRequests(false)
+				time.Sleep(15 * time.Second) // in which nothing is asked for
+				for l.Err() == nil {
+					stillOne(t, before, l)
+					time.Sleep(5 * time.Second)
+				}
+			})
+		})
+	}
+}
+
 // A node whose clock was set back looks as if its incarnation had only just begun, or were about to. That must not keep
 // everybody from deciding about another node until the clock is there again.
 func TestClockThatWasSetBackDoesNotPutOffDecisions(t *testing.T) {

@@ -52,12 +52,48 @@ var guardVariants = []variant{
 		caught: []string{"node.TestFirstScriptOfEveryConnectionComesAfterACheck"},
 	},
 	{
-		name:   "an older check may have the last word about twins",
-		rule:   "of two checks the one that was compared last is right",
-		file:   "quorum/guard.go",
-		old:    "	mended := !twins && g.apart() && g.c.sameServer.Swap(false)\n	g.mu.Unlock()\n	g.c.rests(n, r.Quarantine)\n",
-		new:    "	mended := !twins && g.apart()\n	g.mu.Unlock()\n	g.c.rests(n, r.Quarantine)\n	mended = mended && g.c.sameServer.Swap(false)\n",
+		name: "an older check may have the last word about twins",
+		rule: "of two checks the one that was compared last is right",
+		file: "quorum/guard.go",
+		old: `	if g.compare(i, r.Run) {
+		g.c.sameServer.Store(true)
+	} else if g.apart() {
+		g.c.sameServer.Store(false)
+	}
+	g.mu.Unlock()
+	g.c.rests(n, number, r.Quarantine)`,
+		new: `	twins := g.compare(i, r.Run)
+	mended := !twins && g.apart()
+	if twins {
+		g.c.sameServer.Store(true)
+	}
+	g.mu.Unlock()
+	g.c.rests(n, number, r.Quarantine)
+	if mended {
+		g.c.sameServer.Store(false)
+	}`,
 		caught: []string{"quorum.TestOneServerUnderTwoAddressesIsNotForgottenForAnOlderCheck"},
+	},
+	{
+		name: "a node in quarantine is no reason to ask the others",
+		rule: "one of them may have been told of a longer TTL after this client had last looked at its record",
+		file: "quorum/guard.go",
+		old:  `if is.about == r.Incarnation {`, new: `if true {`,
+		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore"},
+	},
+	{
+		name: "a node that could not be asked about a quarantine is not asked again",
+		rule: "and again until an answer comes or a quarantine is over for whose sake it is done",
+		file: "quorum/guard.go",
+		old:  `if err == nil || left <= 0 {`, new: `if err == nil || err != nil {`,
+		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore"},
+	},
+	{
+		name: "an older check says how a node is",
+		rule: "a later one has found what counts",
+		file: "quorum/condition.go",
+		old:  `if check < h.check {`, new: `if false {`,
+		caught: []string{"quorum.TestQuarantineIsNotForgottenForAnOlderCheck"},
 	},
 	{
 		name: "the configured guard time is ignored",
