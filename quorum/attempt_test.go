@@ -148,6 +148,24 @@ func TestGrantWhoseReplyIsLostIsRolledBack(t *testing.T) {
 	})
 }
 
+// A rollback whose answer is lost is said again, and by then the next attempt of the same client has the lock.
+func TestRollbackThatIsSaidAgainSparesTheNextAttempt(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		const timeout = 100 * time.Millisecond
+		c := cl.warmClient(quorum.Config{NodeTimeout: timeout})
+		l, _ := bareMajority(t, cl, quorum.Config{})
+		cl.nodes[2].LoseReplies(true)
+		_, err := c.TryAcquire(t.Context(), "stock")
+		wantIs(t, err, quorum.ErrNotAcquired)
+		mustRelease(t, l)
+		time.Sleep(timeout + time.Millisecond) // the rollback is given up, and its connection
+		cl.nodes[2].LoseReplies(false)
+		mustAcquire(t, c, t.Context(), "stock")
+		cl.eventually(time.Second, "everywhere", func() bool { return cl.present("stock") == 3 })
+		cl.never(2*time.Second, "the rollback took the next attempt's grant away", func() bool { return cl.present("stock") < 3 })
+	})
+}
+
 func TestGrantThatComesTooLateIsNoQuorum(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.warmClient(quorum.Config{})

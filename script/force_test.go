@@ -1,6 +1,9 @@
 package script_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +86,32 @@ func TestForceRelease(t *testing.T) {
 }
 
 // The point of it all: the holder renews in the very next moment, on this node and on one that never had the lock.
+// The list of the revoked does not grow for ever, and those who were revoked last stay on it.
+func TestForceReleaseForgetsTheOldestOfVeryMany(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		holder := func(i int) string { return fmt.Sprintf("%s:%d", them, i) }
+		const many = 200
+		for i := range many {
+			req := aForce
+			req.Holders = []string{holder(i)}
+			run(t, c, req)
+		}
+		list := revoked(t, c)
+		if len(list) > 2000 || len(list) < 1900 {
+			t.Errorf("the list has %d bytes, want 2000 at most, and not much less", len(list))
+		}
+		if who := strings.Fields(list); who[len(who)-1] != holder(many-1) || slices.Contains(who, holder(0)) {
+			t.Errorf("from %s to %s, want the newest", who[0], who[len(who)-1])
+		}
+		for i, want := range map[int]script.Status{many - 1: script.Revoked, 0: script.Restored} {
+			late := aRenewal
+			late.Holder = holder(i)
+			must(t, c.Del(t.Context(), name))
+			wantStatus(t, run(t, c, late), want)
+		}
+	})
+}
+
 func TestForceReleasedHolderCannotComeBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *redis.Client) {
 		for _, held := range []bool{true, false} {

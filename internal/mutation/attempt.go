@@ -24,6 +24,13 @@ var attemptVariants = []variant{
 		caught: []string{"quorum.TestWithoutLeaseIsAStranger"},
 	},
 	{
+		name: "a holder for all attempts at a name",
+		rule: "the overtaken rollback of the first would delete the grant of the second",
+		file: "quorum/claim.go",
+		old:  `holder: c.newHolder()`, new: `holder: c.id + ":" + name`,
+		caught: []string{"quorum.TestRollbackThatIsSaidAgainSparesTheNextAttempt"},
+	},
+	{
 		name: "an answer to somebody else in our name is a grant",
 		rule: "nothing is sent twice: somebody else was asked in our name",
 		file: "quorum/vote.go",

@@ -116,10 +116,16 @@ func (b *bench) unbroken(ctx context.Context, variants []variant) error {
 	return nil
 }
 
-// try runs a suite over one change.
+// try runs a suite over one change. A test that hangs has noticed, and one that is slow has not: so it has three times as long
+// before it counts.
 func (b *bench) try(ctx context.Context, s suite, change overlay) (outcome, error) {
 	s.timeout, s.whole = b.timeout, b.whole
-	return s.test(ctx, b.root, &change)
+	o, err := s.test(ctx, b.root, &change)
+	if o.hung && err == nil {
+		s.timeout *= 3
+		return s.test(ctx, b.root, &change)
+	}
+	return o, err
 }
 
 // each does n things, some at a time, and says how each of them ended.

@@ -66,6 +66,20 @@ var luaVariants = []variant{
 		caught: []string{"script.TestRequestsExpireToTheMicrosecond"},
 	},
 	{
+		name: "the list of the revoked grows for ever",
+		rule: "more would be a list that grows for ever",
+		file: "script/force_release.lua",
+		old:  `while #revoked > 2000 do`, new: `while false do`,
+		caught: []string{"script.TestForceReleaseForgetsTheOldestOfVeryMany"},
+	},
+	{
+		name: "the newest of the revoked is forgotten",
+		rule: "enough for those who may not have noticed",
+		file: "script/force_release.lua",
+		old:  `string.match(revoked, ' (.*)')`, new: `string.match(revoked, '(.*) ')`,
+		caught: []string{"script.TestForceReleaseForgetsTheOldestOfVeryMany"},
+	},
+	{
 		name: "acquire takes what is another's",
 		rule: "else held: PTTL and the holder",
 		file: "script/acquire.lua",
