@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -52,6 +53,21 @@ func (s *stream) dial() {
 		s.pump()
 	})
 }
+
+// Redial gives the connection up over which the scripts go, and what is under way on it: the next request makes a new one. It is for
+// an address that may lead to another server by now, which a connection that lives does not tell.
+func (n *Node) Redial() {
+	s := &n.stream
+	s.mu.Lock()
+	defer s.unlock()
+	if s.link != nil {
+		s.drop(s.link, errRedial)
+	}
+	s.pump()
+}
+
+// errRedial ends what is under way when a connection is given up for a new one.
+var errRedial = errors.New("the connection was given up: the address may lead to another server by now")
 
 // longDial is how long a connection may take that only calls without a deadline wait for.
 const longDial = 5 * time.Second

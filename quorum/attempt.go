@@ -93,6 +93,7 @@ func (a *attempt) poll() *verdict {
 		t := a.ballot.count()
 		switch {
 		case a.c.sameServer.Load():
+			a.c.guard.reconnect()
 			return a.fail(ErrSameServer)
 		case t.granted >= need:
 			return nil

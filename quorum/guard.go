@@ -33,13 +33,14 @@ type guard struct {
 	c     *Coordinator
 	group errgroup.Group // decisions; they end soon after the nodes are closed
 
-	mu      sync.Mutex
-	longest time.Duration   // the longest TTL heard of
-	runs    []string        // the servers' own names, by node, as of the last check of each
-	alike   []string        // a name that another one has as well, by node that is asked again whether it is its own
-	resting []resting       // of nodes in quarantine, by node
-	checks  int             // how many were taken in
-	told    map[string]bool // warnings that were given
+	mu         sync.Mutex
+	longest    time.Duration   // the longest TTL heard of
+	runs       []string        // the servers' own names, by node, as of the last check of each
+	alike      []string        // a name that another one has as well, by node that is asked again whether it is its own
+	resting    []resting       // of nodes in quarantine, by node
+	checks     int             // how many were taken in
+	reconnects clock.Instant   // when nodes that are one server may connect anew
+	told       map[string]bool // warnings that were given
 
 	deciding *decision // under way; nil if there is none
 
@@ -219,6 +220,31 @@ func (g *guard) apart() bool {
 	}
 	return true
 }
+
+// reconnect lets the nodes that are one server connect anew, once in a while: an address may lead elsewhere by now, and a connection
+// that lives does not tell.
+func (g *guard) reconnect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.c.clock.Now(); !now.Before(g.reconnects) {
+		g.reconnects = now.Add(reconnectEvery)
+		for i, run := range g.runs {
+			if run == "" || !slices.Contains(g.runs[:i], run) && !slices.Contains(g.runs[i+1:], run) {
+				continue
+			}
+			g.group.Go(func() error {
+				g.c.nodes[i].Redial()
+				ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+				defer cancel()
+				_, _ = g.c.nodes[i].Check(ctx)
+				return nil
+			})
+		}
+	}
+}
+
+// reconnectEvery is how often nodes that are one server connect anew, while locks are asked for.
+const reconnectEvery = time.Second
 
 // distinguish waits until it is known of nodes that seem to be one server whether they are.
 func (g *guard) distinguish(ctx context.Context) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,21 +56,40 @@ func TestRealAddressThatIsMovedToAnotherServerIsFoundOut(t *testing.T) {
 	m.had(c, "stock")
 }
 
+// Names change places, and of the connections to the old servers one lives on, as nobody ends it. While two seem to be one server they
+// are connected to anew.
+func TestRealConnectionToAServerThatHasMovedIsGivenUp(t *testing.T) {
+	m := startMachines(t, 3)
+	m.found()
+	to := []int{1, 0, 2}
+	c, move := m.movable(func(i int) int { return to[i] })
+	mustRelease(t, mustGet(t, c, "stock"))
+	move(1)
+	m.eventually("it is found out", func() bool { return errors.Is(m.tried(c, "stock"), quorum.ErrSameServer) })
+	m.had(c, "stock")
+	m.must(c.Ping(t.Context()))
+	m.had(c, "stock")
+}
+
+// tried tries to have a lock, and gives it back.
+func (m *machines) tried(c *quorum.Coordinator, name string) error {
+	m.t.Helper()
+	l, err := c.TryAcquire(m.t.Context(), name)
+	if err == nil {
+		mustRelease(m.t, l)
+	}
+	return err
+}
+
 // had waits until a lock can be had, and gives it back.
 func (m *machines) had(c *quorum.Coordinator, name string) {
 	m.t.Helper()
-	m.eventually("the lock can be had", func() bool {
-		l, err := c.TryAcquire(m.t.Context(), name)
-		if err == nil {
-			mustRelease(m.t, l)
-		}
-		return err == nil
-	})
+	m.eventually("the lock can be had", func() bool { return m.tried(c, name) == nil })
 }
 
 // movable returns a client whose addresses lead to the servers, and what makes them lead to others. Connections do not move
-// with an address: they end.
-func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func()) {
+// with an address: those to some servers end, or to all if none is named.
+func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func(ends ...int)) {
 	m.t.Helper()
 	var moved atomic.Bool
 	var nodes []*node.Node
@@ -90,10 +110,13 @@ func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func
 	c, err := quorum.New(nodes, quorum.Config{TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.log, nil))})
 	m.must(err)
 	m.t.Cleanup(func() { _ = c.Close() })
-	return c, func() {
+	return c, func(ends ...int) {
 		m.t.Helper()
 		moved.Store(true)
-		for _, s := range m.servers {
+		for i, s := range m.servers {
+			if len(ends) > 0 && !slices.Contains(ends, i) {
+				continue
+			}
 			m.must(s.Client().Do(m.t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
 		}
 	}
