@@ -52,7 +52,8 @@ type guard struct {
 type resting struct {
 	known time.Duration // the longest TTL that it knows of; 0 if it is in no quarantine, or is being told
 	until clock.Instant // the quarantine's end
-	about string        // the incarnation about which the others were asked
+	about string        // the incarnation about which the others were asked,
+	asked clock.Instant // and when its quarantine was to end then
 }
 
 // A decision is about nodes without a record.
@@ -131,8 +132,8 @@ func (g *guard) checked(i int, r script.Record) {
 }
 
 // rests takes in whether a node is in quarantine. How long that has to last, all nodes together know: one of them may have been
-// told of a longer TTL after this client had last looked at its record. So they are asked, once for each incarnation. It is called
-// with g.mu held.
+// told of a longer TTL after this client had last looked at its record. So they are asked, once for each incarnation and whenever
+// its quarantine has become longer. It is called with g.mu held.
 func (g *guard) rests(i int, r script.Record) {
 	is := &g.resting[i]
 	is.known = 0
@@ -140,10 +141,10 @@ func (g *guard) rests(i int, r script.Record) {
 		return
 	}
 	is.known, is.until = r.TTL, g.c.clock.Now().Add(r.Quarantine)
-	if is.about == r.Incarnation {
+	if is.about == r.Incarnation && is.until.Before(is.asked.Add(time.Second)) {
 		return
 	}
-	is.about = r.Incarnation
+	is.about, is.asked = r.Incarnation, is.until
 	for j := range g.c.nodes {
 		if j != i {
 			g.recheck(j, is.until)
