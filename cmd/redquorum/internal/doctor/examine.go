@@ -40,7 +40,7 @@ func Examine(ctx context.Context, cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	_ = set.Close() // never used
-	clients := quorum.Config{TTL: cfg.TTL, NodeTimeout: cfg.NodeTimeout}.WithDefaults()
+	clients := quorum.Config{TTL: cfg.TTL, NodeTimeout: cfg.NodeTimeout, Prefix: cfg.Prefix}.WithDefaults()
 	e := examination{
 		patience: max(patience, clients.NodeTimeout), wall: clients.Clock.Wall(), start: clients.Clock.Now(), name: uuid.NewString(), prefix: cfg.Prefix,
 	}
@@ -75,7 +75,9 @@ type facts struct {
 
 	tried  error         // what a lock asks of a node did not work, and of the rest there is nothing
 	record script.Record // as it is now
-	deaf   bool          // a subscription was not confirmed
+	lacks  error         // what no script can try did not work
+	deaf   error         // a subscription was not confirmed
+	braces error         // nor one to the channel of a name with braces
 }
 
 // examination is what is common to all nodes.
@@ -174,9 +176,10 @@ func (e *examination) try(ctx context.Context, url string, f *facts) {
 		},
 	})
 	name := e.prefix + "redquorum_ping:" + e.name // the same on all nodes, so that they are refused alike
+	probe := script.Probe{Name: name}
 	tried, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
-	reply, err := n.Run(tried, script.Probe{Name: name}, clock.Instant{})
+	reply, err := n.Run(tried, probe, clock.Instant{})
 	if err == nil && reply.Status != script.Probed {
 		err = fmt.Errorf("%s: the probe was answered %q", f.node, reply.Status)
 	}
@@ -186,17 +189,28 @@ func (e *examination) try(ctx context.Context, url string, f *facts) {
 	mu.Lock()
 	f.record = record
 	mu.Unlock()
-	f.deaf = !e.hears(ctx, n, script.Channel(name))
+	f.lacks = e.permitted(ctx, n, script.Prepare(probe).Keys(), script.Channel(name))
+	if f.deaf = e.hears(ctx, n, script.Channel(name)); f.deaf == nil {
+		f.braces = e.hears(ctx, n, script.Channel(name+"{}"))
+	}
 }
 
-// hears tells whether a node lets us listen to a channel.
-func (e *examination) hears(ctx context.Context, n *node.Node, channel string) bool {
-	confirmed := make(chan struct{}, 1)
+// permitted tries what no script can, and what a lock may not need today: a server asks for a script's source only after a
+// restart.
+func (e *examination) permitted(ctx context.Context, n *node.Node, keys []string, channel string) error {
+	ctx, cancel := context.WithTimeout(ctx, e.patience)
+	defer cancel()
+	return n.Permitted(ctx, keys, channel)
+}
+
+// hears tells why a node does not let us listen to a channel; nil if it does.
+func (e *examination) hears(ctx context.Context, n *node.Node, channel string) error {
+	heard := make(chan error, 1)
 	stop := n.Listen(channel, e.patience, func(event node.Event) {
-		if event.Subscribed {
+		if event.Subscribed || event.Err != nil {
 			select {
-			case confirmed <- struct{}{}:
-			default:
+			case heard <- event.Err:
+			default: // what came first counts
 			}
 		}
 	})
@@ -204,9 +218,9 @@ func (e *examination) hears(ctx context.Context, n *node.Node, channel string) b
 	ctx, cancel := context.WithTimeout(ctx, e.patience)
 	defer cancel()
 	select {
-	case <-confirmed:
-		return true
+	case err := <-heard:
+		return err
 	case <-ctx.Done():
-		return false
+		return &node.Error{Node: n.Name(), Err: node.ErrTimeout}
 	}
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,18 +15,34 @@ import (
 func (j *judgement) commands(f *facts) {
 	const check = "commands"
 	switch {
-	case f.tried == nil:
-		j.ok(f, check, "all that locks need are permitted and work")
-		return
 	case errors.Is(f.tried, node.ErrReplica), errors.Is(f.tried, node.ErrUnguarded):
 		return // see role
+	case f.tried != nil:
+	case refuses(f.lacks, "eval"):
+		j.find(f, Finding{
+			Severity: Problem, Check: check, Found: word(f.lacks),
+			Means: "A node that was restarted does not know the scripts of locks any more, and this user may not tell it: then it does not vote. " +
+				"Clients that check the nodes when they start (Ping) refuse it today.",
+			Fix: j.grant(f.lacks),
+		})
+		return
+	case refuses(f.lacks, "pubsub|numsub", "pubsub"):
+		j.find(f, Finding{
+			Severity: Warning, Check: check, Found: word(f.lacks),
+			Means: "Whether a Sentinel watches it cannot be seen: one that makes a replica master may bring back a server without the newest locks, " +
+				"and two may hold one lock. Clients that check the nodes when they start (Ping) refuse it.",
+			Fix: j.grant(f.lacks),
+		})
+		return
+	default:
+		j.ok(f, check, "all that it takes to take a lock and to give it back is permitted and works")
+		return
 	}
 	finding := Finding{Severity: Problem, Check: check, Found: word(f.tried)}
 	switch text := f.tried.Error(); {
 	case node.Permanent(f.tried):
 		finding.Means = "The user may not do what a lock needs, or the server does not know it: this node does not vote."
-		finding.Fix = "ACL SETUSER with what is missing: the command that is named, or where it says \"keys\" or \"channels\" the name of the lock, " +
-			"redquorum_* and redisson_lock__channel:*."
+		finding.Fix = j.grant(f.tried)
 	case errors.Is(f.tried, node.ErrTimeout):
 		finding.Means = "It tells the time, and does not get to do anything in time."
 		finding.Fix = "Look at what keeps it busy: SLOWLOG GET, LATENCY DOCTOR, a full disk."
@@ -48,17 +65,55 @@ func (j *judgement) commands(f *facts) {
 // messages judges whether who waits hears of releases.
 func (j *judgement) messages(f *facts) {
 	const check = "messages"
+	if f.tried != nil {
+		return
+	}
+	finding := Finding{
+		Severity: Warning, Check: check,
+		Means: "Who waits for a lock does not hear of its release from this node. Where most nodes are like that it looks about once a second instead.",
+		Fix:   "Look what keeps messages from getting through: a server that is busy, or a proxy that knows no SUBSCRIBE.",
+	}
+	why := f.deaf
 	switch {
-	case f.tried != nil:
-	case f.deaf:
-		j.find(f, Finding{
-			Severity: Warning, Check: check, Found: "a subscription to a lock's channel was not confirmed",
-			Means: "Who waits for a lock does not hear of its release from this node. Where most nodes are like that it looks about once a second instead.",
-			Fix:   "Permit SUBSCRIBE, UNSUBSCRIBE and PING, and the channels redisson_lock__channel:* (ACL SETUSER ... &redisson_lock__channel:*).",
-		})
+	case why != nil:
+	case node.Permanent(f.lacks) && !refuses(f.lacks, "eval", "pubsub|numsub", "pubsub"): // see commands
+		why = f.lacks
+		finding.Means = "Who waits for a lock may not learn that its connection is dead, or does not get off a channel: a release is not heard of, or too many are."
+	case f.lacks != nil && !node.Permanent(f.lacks):
+		why = f.lacks
+	case f.braces != nil:
+		why = f.braces
+		finding.Means = "Who waits for a lock with braces in its name ({eu}:stock) does not hear of its release from this node."
 	default:
 		j.ok(f, check, "releases are heard of")
+		return
 	}
+	finding.Found = word(why)
+	switch {
+	case errors.Is(why, node.ErrTimeout):
+		finding.Found = "a subscription to a lock's channel was not confirmed in time"
+	case node.Permanent(why):
+		finding.Fix = j.grant(why)
+	}
+	j.find(f, finding)
+}
+
+// refuses tells whether an error is that a user may not run one of some commands: every version of Redis says it like that.
+func refuses(err error, commands ...string) bool {
+	return err != nil && slices.ContainsFunc(commands, func(command string) bool {
+		return strings.Contains(err.Error(), "NOPERM") && strings.Contains(err.Error(), "'"+command+"' command")
+	})
+}
+
+// grant is what to do where a user may not do what locks need. Without a prefix, a scratch name is nobody's, and one who is
+// confined to a prefix is rightly refused: to follow the advice would be to let him out.
+func (j *judgement) grant(refused error) string {
+	fix := "ACL SETUSER with the rule that is missing. All that are needed: redquorum doctor --acl '" + j.clients.Prefix + "'."
+	text := refused.Error()
+	if command := strings.Contains(text, " run ") || strings.Contains(text, "nknown"); j.clients.Prefix == "" && !command { // but a key or a channel
+		return "If the user is confined to names with a prefix, examine with that (--prefix): it may lack nothing. Else: " + fix
+	}
+	return fix
 }
 
 // guard judges what is on record of the node for the restart guard.

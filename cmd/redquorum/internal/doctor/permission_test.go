@@ -14,15 +14,16 @@ func TestRealServersThatForbid(t *testing.T) {
 		words []string
 		votes int
 	}{
-		"nothing":             {nil, nil, nil, 3},
-		"to tell settings":    {[]string{"-config"}, map[string]Severity{"persistence": Note}, []string{"CONFIG GET: NOPERM"}, 3},
-		"to tell of itself":   {[]string{"-info"}, map[string]Severity{"server": Note, "commands": Problem}, []string{"INFO: NOPERM"}, 0},
-		"to be looked at":     {[]string{"-info", "-config"}, map[string]Severity{"server": Note, "persistence": Note, "commands": Problem}, nil, 0},
-		"a command":           {[]string{"-pexpire"}, map[string]Severity{"commands": Problem}, []string{"PEXPIRE", "ACL SETUSER"}, 0},
-		"scripts":             {[]string{"-@scripting"}, map[string]Severity{"commands": Problem}, []string{"NOPERM", "eval"}, 0},
-		"other people's keys": {[]string{"resetkeys", "~mine:*"}, map[string]Severity{"commands": Problem}, []string{"NOPERM", "keys"}, 0},
-		"the time":            {[]string{"-time"}, map[string]Severity{"reachability": Problem}, []string{"NOPERM", "time"}, 0},
-		"to listen":           {[]string{"-subscribe"}, map[string]Severity{"messages": Warning}, []string{"not confirmed", "SUBSCRIBE"}, 3},
+		"nothing":                 {nil, nil, nil, 3},
+		"to tell settings":        {[]string{"-config"}, map[string]Severity{"persistence": Note}, []string{"CONFIG GET: NOPERM"}, 3},
+		"to tell of itself":       {[]string{"-info"}, map[string]Severity{"server": Note, "commands": Problem}, []string{"INFO: NOPERM"}, 0},
+		"to be looked at":         {[]string{"-info", "-config"}, map[string]Severity{"server": Note, "persistence": Note, "commands": Problem}, nil, 0},
+		"a command":               {[]string{"-pexpire"}, map[string]Severity{"commands": Problem}, []string{"PEXPIRE", "ACL SETUSER"}, 0},
+		"scripts":                 {[]string{"-@scripting"}, map[string]Severity{"commands": Problem}, []string{"NOPERM", "eval"}, 0},
+		"other people's keys":     {[]string{"resetkeys", "~mine:*"}, map[string]Severity{"commands": Problem}, []string{"NOPERM", "keys", "(--prefix)", "--acl ''"}, 0},
+		"other people's channels": {[]string{"resetchannels", "&mine:*"}, map[string]Severity{"commands": Problem}, []string{"channel", "(--prefix)"}, 0},
+		"the time":                {[]string{"-time"}, map[string]Severity{"reachability": Problem}, []string{"NOPERM", "time"}, 0},
+		"to listen":               {[]string{"-subscribe"}, map[string]Severity{"messages": Warning}, []string{"'subscribe' command", "ACL SETUSER"}, 3},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

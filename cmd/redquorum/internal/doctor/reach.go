@@ -22,7 +22,7 @@ func (j *judgement) answers(f *facts) {
 		if errors.Is(f.err, node.ErrTimeout) {
 			found = "no answer within " + max(patience, j.clients.NodeTimeout).String()
 		}
-		means, fix := unreachable(f.err)
+		means, fix := j.unreachable(f.err)
 		j.find(f, Finding{Severity: Problem, Check: check, Found: found, Means: means, Fix: fix})
 		return
 	}
@@ -59,7 +59,7 @@ func word(err error) string {
 }
 
 // unreachable tells what it means that a node cannot be talked to.
-func unreachable(err error) (means, fix string) {
+func (j *judgement) unreachable(err error) (means, fix string) {
 	var noHost *net.DNSError
 	var badCertificate *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
@@ -83,7 +83,7 @@ func unreachable(err error) (means, fix string) {
 	case strings.Contains(text, "AUTH"), strings.Contains(text, "WRONGPASS"):
 		return "The server wants other credentials than it was given.", "user:password in the address (special characters percent-encoded), and the user's state in ACL LIST."
 	case strings.Contains(text, "NOPERM"):
-		return "The user may not do what every lock begins with.", "ACL SETUSER with the permissions that are missing."
+		return "The user may not do what every lock begins with.", j.grant(err)
 	case strings.Contains(text, "LOADING"):
 		return "The server reads its data after a start. It does not vote until it is done.", "Wait."
 	}
