@@ -27,15 +27,30 @@ token it granted last, and says what a quorum of them has. It changes nothing.
 Exit status: 0 if a quorum of nodes answered, 2 if not, or if the lock could not
 be asked for.`,
 		Example: `  redquorum inspect backup
-  redquorum inspect --watch 1s backup
+  redquorum inspect --watch backup                     # once a second
+  redquorum inspect --watch=5s backup
   redquorum inspect --json backup | jq -r .verdict`,
-		Args: oneName,
+		Args: nameToWatch,
 		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
 	i.flags(cmd)
 	cmd.Flags().BoolVar(&i.json, "json", false, "print one JSON object, with durations in milliseconds; with --watch one a line")
 	cmd.Flags().Var(span{&i.watch, 100 * time.Millisecond, time.Hour}, "watch", "look again after each such time, until interrupted")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
 	return cmd
+}
+
+// nameToWatch wants the name of one lock, and tells whoever gave a time as another word where it belongs: a flag that does
+// without a value does not take the next word for one.
+func nameToWatch(cmd *cobra.Command, args []string) error {
+	if cmd.Flags().Changed("watch") && len(args) == 2 {
+		for _, word := range args {
+			if _, err := time.ParseDuration(word); err == nil {
+				return fmt.Errorf("2 names, one of which looks like a time: want --watch=%s; see %s --help", word, cmd.CommandPath())
+			}
+		}
+	}
+	return oneName(cmd, args)
 }
 
 // inspector looks at a lock.

@@ -69,12 +69,19 @@ func TestInspectForMachines(t *testing.T) {
 
 // It goes on looking until it is interrupted, which is no failure.
 func TestInspectWatches(t *testing.T) {
+	for _, args := range []string{"--watch stock", "stock --watch=100ms"} {
+		t.Run(args, func(t *testing.T) { watches(t, strings.Fields(args)) })
+	}
+}
+
+// watches checks that a command line shows what becomes of a lock.
+func watches(t *testing.T, args []string) {
 	s := newSite(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"inspect", "--json", "--watch", "100ms", "stock"}, nil, in, io.Discard)
+		ended <- execute(ctx, append([]string{"inspect", "--json"}, args...), nil, in, io.Discard)
 		_ = in.Close()
 	}()
 	lines := json.NewDecoder(out)

@@ -59,6 +59,12 @@ func TestRefusals(t *testing.T) {
 		{"demo --urls=redis://u:s3cret@h", []string{"unknown flag", "--urls"}},
 		{"demo redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
 		{"redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
+		{"inspect", []string{"NAME", "--help"}},
+		{"inspect --watch", []string{"NAME", "--help"}},
+		{"inspect --watch=1", []string{`"1"`, "--watch", "from 100ms to 1h0m0s"}},
+		{"inspect --watch 1s backup", []string{"want --watch=1s"}},
+		{"inspect backup --watch 1s", []string{"want --watch=1s"}},
+		{"inspect a b", []string{"2 arguments", "NAME"}},
 		{"ls --limit 0", []string{`"0"`, "--limit", "from 1 to 100000"}},
 		{"ls --timeout 1ms", []string{`"1ms"`, "--timeout", "from 100ms to 1h0m0s"}},
 		{"ls a b", []string{"at most 1 arg"}},
@@ -83,6 +89,13 @@ func TestRefusals(t *testing.T) {
 		if all := out.String() + complaints.String(); strings.Contains(all, "s3cret") {
 			t.Errorf("%s: prints the password: %q", c.args, all)
 		}
+	}
+}
+
+func TestHelpSaysHowOftenAWatchLooks(t *testing.T) {
+	var out, complaints bytes.Buffer
+	if status := execute(t.Context(), []string{"inspect", "--help"}, nil, &out, &complaints); status != exact || !strings.Contains(out.String(), "--watch time[=1s]") {
+		t.Errorf("exit status %d:\n%s%s", status, &out, &complaints)
 	}
 }
 
