@@ -48,7 +48,7 @@ func TestDoctorsStatusIsThatOfTheWorstFinding(t *testing.T) {
 	wants("an ACL for everybody's names", failed, "--acl *", "Prefix")
 	wants("behind a prefix", exact, "--prefix shop:", "3 of 3 nodes vote")
 	wants("a prefix that is none", failed, "--prefix *", "Prefix")
-	wants("all well", exact, "--strict", "RESULT", "3 of 3 nodes vote, and a quorum is 2; 2 notes.")
+	wants("all well", exact, "--strict", "RESULT", "3 of 3 nodes vote, and a quorum is 2; 3 notes.")
 	wants("times that clients refuse", unhealthy, "--ttl 100ms --node-timeout 90ms", "problem: times", "too small")
 
 	s.tell(1, "HSET", script.RecordKey, "nodes", 5)

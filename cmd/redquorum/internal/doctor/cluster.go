@@ -51,18 +51,21 @@ func (j *judgement) times() {
 }
 
 // servers judges whether every address leads to a server of its own. Servers tell who they are by the id of their run; two
-// that do not are found to be one by the first lock that is taken on both.
+// that do not are found to be one by the first lock that is taken on both. (Their records do not tell: one client that begins
+// several gives them one name.)
 func (j *judgement) servers() {
 	const check = "servers"
 	same := map[string][]string{}
-	nameless := 0
+	known, nameless := 0, 0
 	for _, f := range j.all {
 		id := f.info["run_id"]
-		if id == "" {
+		switch {
+		case id != "":
+			known++
+			same[id] = append(same[id], f.node)
+		case f.err == nil && f.infoErr == nil: // else why it does not tell is told elsewhere
 			nameless++
-			continue
 		}
-		same[id] = append(same[id], f.node)
 	}
 	twice := false
 	for _, f := range j.all { // in their order
@@ -82,7 +85,14 @@ func (j *judgement) servers() {
 	switch {
 	case twice:
 	case nameless > 0:
-		j.ok(nil, check, "%d of %d are known to be different", len(j.all)-nameless, len(j.all))
+		j.find(nil, Finding{
+			Severity: Note, Check: check, Found: fmt.Sprintf("%d of %d tell which server they are", known, len(j.all)),
+			Means: "Whether the others are servers of their own cannot be seen. If two of them are one, the first lock that is taken on both finds out, " +
+				"and from then on clients take none (ErrSameServer).",
+			Fix: "See to it that no two addresses lead to one server, by a proxy, a port forwarding or another database. (Redis tells by run_id in INFO server.)",
+		})
+	case known < len(j.all):
+		j.ok(nil, check, "%d of %d are known to be different", known, len(j.all))
 	default:
 		j.ok(nil, check, "every address leads to a server of its own")
 	}

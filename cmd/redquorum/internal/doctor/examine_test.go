@@ -243,7 +243,7 @@ func TestEmbeddedNodes(t *testing.T) {
 	defer nodes.Close()
 	cfg := Config{URLs: nodes.URLs()}
 	r, err := Examine(t.Context(), cfg)
-	if err != nil || r.Voting != 3 || r.Worst() != Note || len(r.advice()) != 2 {
+	if err != nil || r.Voting != 3 || r.Worst() != Note || len(r.advice()) != 3 {
 		t.Errorf("%v, %+v", err, r.advice())
 	}
 	nodes.Stop(0)

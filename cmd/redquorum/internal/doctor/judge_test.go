@@ -209,12 +209,16 @@ func TestSameServerTwice(t *testing.T) {
 	all[3].info["run_id"] = all[1].info["run_id"]
 	wantOne(t, judge(defaults(), all), Problem, "servers", all[1].node+","+all[3].node, "2 addresses lead to one server", "ErrSameServer")
 
-	// Who does not tell is no twin of others that do not.
+	// Who does not tell is no twin of others that do not, and nobody knows that it is none.
 	all = healthy(3)
 	all[0].info["run_id"], all[2].info["run_id"] = "", ""
+	wantOne(t, judge(defaults(), all), Note, "servers", "", "1 of 3", "ErrSameServer", "INFO server")
+
+	// Of one that is away nothing is known, and that is told elsewhere.
+	all = healthy(3)
+	all[1] = facts{node: all[1].node, err: quorum.ErrClosed}
 	r := judge(defaults(), all)
-	wantNothing(t, r)
-	if f := r.of("servers")[0]; !strings.Contains(f.Found, "1 of 3") {
+	if f := r.of("servers"); len(f) != 1 || f[0].Severity != OK || !strings.Contains(f[0].Found, "2 of 3") {
 		t.Errorf("got %+v", f)
 	}
 }
