@@ -74,7 +74,7 @@ func (i *inspector) run(cmd *cobra.Command, name string) (err error) {
 			}
 		}
 		if i.watch == 0 {
-			return err
+			return inTheirWords(cmd, err)
 		}
 		select {
 		case <-time.After(i.watch):

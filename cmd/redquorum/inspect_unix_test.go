@@ -40,6 +40,9 @@ func TestInspectShowsEveryNode(t *testing.T) {
 		if want := []int{exact, failed}[i]; status != want || strings.Count(out, "connection refused") != i+1 {
 			t.Errorf("%d nodes down: exit status %d, want %d:\n%s%s", i+1, status, want, out, complaints)
 		}
+		if says := `inspect "stock": no quorum of nodes: 1 of 3 answered, need 2: 127.0.0.1:`; i == 1 && !strings.Contains(complaints, says) || strings.Contains(complaints, "granted") {
+			t.Errorf("%d nodes down: %s", i+1, complaints)
+		}
 	}
 }
 

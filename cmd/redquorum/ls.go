@@ -22,9 +22,9 @@ func lsCommand() *cobra.Command {
 		Use:   "ls [PATTERN]",
 		Short: "List the locks that are held",
 		Long: `ls looks through the keys of every node for locks whose names match PATTERN, a glob
-as Redis has it (* ? [abc], quoted for the shell), and shows who holds them, on
-how many nodes, and what a quorum of them says, as inspect does. Without PATTERN
-it shows all. It changes nothing.
+as Redis has it (* ? [abc], and \* for a * itself, quoted for the shell), and shows
+who holds them, on how many nodes, and what a quorum of them says, as inspect does.
+Without PATTERN it shows all. It changes nothing.
 
 It goes by SCAN (of Redis 6 and later), some hundred keys at a time, so that
 nobody else has to wait for it. The list is no snapshot: a lock that is taken or
@@ -43,6 +43,9 @@ or if the locks could not be asked for.`,
 			pattern := "*"
 			if len(args) > 0 {
 				pattern = args[0]
+			}
+			if err := validatePattern(pattern); err != nil {
+				return err
 			}
 			return l.run(cmd, pattern)
 		},
@@ -85,7 +88,7 @@ func (l *lister) run(cmd *cobra.Command, pattern string) (err error) {
 		err = nil // what was found in time is worth showing
 	}
 	if len(found.Nodes) == 0 {
-		return err
+		return inTheirWords(cmd, err)
 	}
 	states, failure := c.InspectAll(cmd.Context(), found.Names)
 	for _, s := range states {
@@ -96,7 +99,7 @@ func (l *lister) run(cmd *cobra.Command, pattern string) (err error) {
 	if err == nil { // else the two tell the same: nodes do not answer
 		err = failure
 	}
-	return errors.Join(l.print(cmd.OutOrStdout(), found), err)
+	return errors.Join(l.print(cmd.OutOrStdout(), found), inTheirWords(cmd, err))
 }
 
 // on is how many nodes have a lock.

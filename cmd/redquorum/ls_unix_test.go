@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,14 +113,14 @@ func TestLsNeedsAQuorum(t *testing.T) {
 		complaints string
 	}{
 		{exact, "2 of 3  held\n", `1 lock matches "*" on 2 of 3 nodes.`, ""},
-		{failed, "1 of 3  unknown: no quorum of nodes agrees\n", `1 lock matches "*" on 1 of 3 nodes.`, "no quorum of nodes"},
+		{failed, "1 of 3  unknown: no quorum of nodes agrees\n", `1 lock matches "*" on 1 of 3 nodes.`, `redquorum: ls "*": no quorum of nodes: 1 of 3 answered, need 2: 127.0.0.1:`},
 	} {
 		if err := s.nodes.Stop(i); err != nil {
 			t.Fatal(err)
 		}
 		status, out, complaints := s.do("ls", "--node-timeout", "1s")
 		if status != want.status || !strings.Contains(out, l.Holder()) || !strings.Contains(out, want.on) || !strings.Contains(out, want.sums) ||
-			strings.Count(out, "connection refused") != i+1 || !strings.Contains(complaints, want.complaints) {
+			strings.Count(out, "connection refused") != i+1 || !strings.Contains(complaints, want.complaints) || strings.Contains(complaints, "granted") {
 			t.Errorf("%d nodes down: exit status %d, want %d:\n%s%s", i+1, status, want.status, out, complaints)
 		}
 	}
@@ -191,6 +192,25 @@ func TestLsTellsSeveralHoldersApart(t *testing.T) {
 	} {
 		if got := row(s); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+// What is refused is what Redis takes for something else, and nothing that it takes for what it is.
+func TestLsTakesEveryPatternThatHasAnEnd(t *testing.T) {
+	for _, pattern := range []string{"*", "shop:?", "[ab]*", "[^a]", "[^]", "[a-z]", `[\]]`, `\[`, `\\`, "a]", "a-]", "{eu}:*", "[-a]", "[a-]]"} {
+		if err := validatePattern(pattern); err != nil {
+			t.Error(err)
+		}
+	}
+	redisserver.Require(t)
+	server := redisserver.Start(t)
+	for pattern, name := range map[string]string{"[a-]]": "_", "[^]": "x", `[\]]`: "]", "[-a]": "-", `\[`: "[", "a]": "a]"} {
+		if err := server.Client().Set(t.Context(), name, 1, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := server.Client().Keys(t.Context(), pattern).Result(); err != nil || !slices.Contains(found, name) {
+			t.Errorf("%q does not find %q: %q, %v", pattern, name, found, err)
 		}
 	}
 }
