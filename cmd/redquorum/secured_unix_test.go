@@ -119,7 +119,7 @@ func TestRealSecuredClusterOnTheCommandLine(t *testing.T) {
 	files.Del("key")
 	s.with(files)
 	s.wants(failed, []string{"inspect", "stock"}, "certificate required")
-	s.wants(failed, []string{"doctor"}, "problem: reachability", "certificate required", "0 of 3 nodes vote")
+	s.wants(failed, []string{"doctor"}, "problem: reachability", "certificate required", "cert= and key=", "0 of 3 nodes vote")
 	s.wants(notRun, []string{"run", "stock", "--", "true"}, "certificate required")
 	files.Set("cacert", client.Cert)
 	s.with(files)

@@ -91,6 +91,7 @@ func (j *judgement) servers() {
 				"and from then on clients take none (ErrSameServer).",
 			Fix: "See to it that no two addresses lead to one server, by a proxy, a port forwarding or another database. (Redis tells by run_id in INFO server.)",
 		})
+	case known < 2 && known < len(j.all): // nothing can be said of what cannot be asked
 	case known < len(j.all):
 		j.ok(nil, check, "%d of %d are known to be different", known, len(j.all))
 	default:

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,8 +62,9 @@ func Examine(ctx context.Context, cfg Config) (Report, error) {
 
 // facts is what was seen of a node.
 type facts struct {
-	node string
-	err  error // it cannot be talked to, and of the rest there is nothing
+	node  string
+	err   error // it cannot be talked to, and of the rest there is nothing
+	plain bool  // it should speak TLS, and answers without
 
 	trips       []time.Duration // sorted
 	least, most time.Duration   // by which its clock is ahead of ours
@@ -98,6 +100,7 @@ func (e *examination) look(ctx context.Context, url string) facts {
 	defer n.Close()
 	f := facts{node: n.Name()}
 	if f.err = e.measure(ctx, n, &f); f.err != nil {
+		f.plain = errors.Is(f.err, node.ErrTimeout) && e.answersPlainly(ctx, url)
 		return f
 	}
 	ask := func(what func(context.Context) (map[string]string, error)) (map[string]string, error) {

@@ -152,7 +152,15 @@ func TestRealServerThatIsNotAsItShouldBe(t *testing.T) {
 			w.urls[1] = "redis://:wr0ng-s3cret@" + w.servers[1].Addr()
 		}, Problem, "reachability", []string{"WRONGPASS", "credentials"}, false},
 		"speaks no TLS": {func(w *ward) { w.urls[1] = "rediss://" + w.servers[1].Addr() }, Problem, "reachability",
-			[]string{"no answer within 2s", "no TLS"}, false},
+			[]string{"no TLS handshake within 2s, and an answer without TLS", "tls-port"}, false},
+		"speaks no TLS, and wants a password": {func(w *ward) {
+			w.do("CONFIG", "SET", "requirepass", "s3cret")
+			w.urls[1] = "rediss://:s3cret@" + w.servers[1].Addr()
+		}, Problem, "reachability", []string{"no TLS handshake within 2s, and an answer without TLS", "tls-port"}, false},
+		"paused, and should speak TLS": {func(w *ward) {
+			w.urls[1] = "rediss://" + w.servers[1].Addr()
+			w.must(w.servers[1].Pause())
+		}, Problem, "reachability", []string{"no answer within 2s", "stands still"}, false},
 		"a replica": {func(w *ward) {
 			master := redisserver.Start(w.t)
 			host, port, _ := strings.Cut(master.Addr(), ":")

@@ -221,6 +221,10 @@ func TestSameServerTwice(t *testing.T) {
 	if f := r.of("servers"); len(f) != 1 || f[0].Severity != OK || !strings.Contains(f[0].Found, "2 of 3") {
 		t.Errorf("got %+v", f)
 	}
+	all[0] = facts{node: all[0].node, err: quorum.ErrClosed}
+	if f := judge(defaults(), all).of("servers"); len(f) != 0 {
+		t.Errorf("of one server alone: %+v", f)
+	}
 }
 
 // Who votes is what a quorum is counted by.

@@ -23,6 +23,11 @@ func (j *judgement) answers(f *facts) {
 			found = "no answer within " + max(patience, j.clients.NodeTimeout).String()
 		}
 		means, fix := j.unreachable(f.err)
+		if f.plain {
+			found = "no TLS handshake within " + max(patience, j.clients.NodeTimeout).String() + ", and an answer without TLS"
+			means = "The server speaks no TLS at this port: it takes the handshake for a command, and waits for the rest."
+			fix = "The server's tls-port in the address; or tls-port in redis.conf (docs/secured.md); or redis://, if nobody can listen on the way."
+		}
 		j.find(f, Finding{Severity: Problem, Check: check, Found: found, Means: means, Fix: fix})
 		return
 	}
@@ -68,7 +73,7 @@ func (j *judgement) unreachable(err error) (means, fix string) {
 	case errors.Is(err, node.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "Nobody answers: the server stands still, or is cut off by a firewall, or its machine is down.",
 			"Look whether the server runs and redis-cli reaches it from here. One that hangs is better killed than left: its clients then " +
-				"know at once. With rediss:// it may be that it speaks no TLS at this port."
+				"know at once."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "The machine is there, and no server listens at this port.",
 			"Start the server; look at its port, and whether it listens on this address (bind)."
@@ -77,6 +82,9 @@ func (j *judgement) unreachable(err error) (means, fix string) {
 	case errors.As(err, &badCertificate), errors.As(err, &unknown):
 		return "The server's certificate is not one that this machine trusts for that name.",
 			"A certificate for the name in the address, by an authority that this machine trusts."
+	case strings.Contains(text, "remote error: tls: ") && strings.Contains(text, "certificate"):
+		return "The server does not accept the certificate that it was shown, or was shown none.",
+			"cert= and key= in the address: a certificate that is valid, by the authority that the server trusts (docs/secured.md)."
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "It hung up before it answered.",
 			"It may want TLS (rediss://), have as many clients as it takes (maxclients), or be no Redis at all."
