@@ -25,7 +25,8 @@ times make sense. Of all that is not as it should be it says what it means for
 locks, and what to do.
 
 It changes nothing that clients rely on, and does to a node what any client does
-that connects. Run it with the credentials and the times of your clients.
+that connects. Run it with the credentials, the prefix and the times of your
+clients.
 
 --acl prints what a user of the nodes has to be permitted at least, on one line, as
 ACL SETUSER takes it, and talks to no node. ls needs +scan, +hlen and +hkeys

@@ -9,7 +9,7 @@
 //   - It changes nothing that clients rely on. It does to a node what any client does when it connects: one that has no
 //     record of itself gets one, one that was restarted begins its quarantine. But it decides nothing, and what is on
 //     record of the clients (how many nodes they have, the longest TTL) it leaves as it is.
-//   - No password is in a report.
+//   - No password is in a report, and none is sent in plain text to a server that should speak TLS.
 //
 // # What is not
 //
