@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -20,6 +21,7 @@ type proxy struct {
 	cut               atomic.Bool // swallows whatever comes, in both directions, as a network does that is partitioned
 	requests, replies flow
 	gate              atomic.Pointer[chan struct{}] // set: what comes is kept until it is closed
+	hungUp, broken    atomic.Int64                  // connections that the server closed, and that reset broke
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
@@ -27,10 +29,26 @@ type proxy struct {
 	group  sync.WaitGroup
 }
 
-// A flow is one direction.
+// A flow is one direction, and what has become of what came.
 type flow struct {
 	lost  atomic.Bool
 	delay atomic.Int64
+
+	passed, vanished, delayed, kept atomic.Int64
+	said                            [len(remarks)]atomic.Int64
+}
+
+// remarks are words of a server that show what it does with a request.
+var remarks = [...]string{"NOPERM", "can't run this command", "OOM", "NOSCRIPT", "stranger"}
+
+// note counts the remarks in what has passed.
+func (f *flow) note(b []byte) {
+	f.passed.Add(1)
+	for i, remark := range remarks {
+		if bytes.Contains(b, []byte(remark)) {
+			f.said[i].Add(1)
+		}
+	}
 }
 
 // startProxy starts a proxy, for the length of the test.
@@ -97,7 +115,9 @@ func (p *proxy) open(conns ...net.Conn) bool {
 
 // pass hands bytes on, as the proxy is told to.
 func (p *proxy) pass(to, from net.Conn, f *flow) {
-	_, _ = io.Copy(valve{p, f, to}, from)
+	if _, err := io.Copy(valve{p, f, to}, from); err == nil && f == &p.replies {
+		p.hungUp.Add(1)
+	}
 	_ = to.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,6 +133,7 @@ type valve struct {
 
 func (v valve) Write(b []byte) (int, error) {
 	if delay := time.Duration(v.f.delay.Load()); delay > 0 {
+		v.f.delayed.Add(1)
 		late := time.NewTimer(delay)
 		defer late.Stop()
 		select {
@@ -123,6 +144,7 @@ func (v valve) Write(b []byte) (int, error) {
 	}
 	// Also for whoever has gone away meanwhile: the network does not know.
 	if gate := v.p.gate.Load(); gate != nil {
+		v.f.kept.Add(1)
 		select {
 		case <-*gate:
 		case <-v.p.closed:
@@ -130,8 +152,10 @@ func (v valve) Write(b []byte) (int, error) {
 		}
 	}
 	if v.p.cut.Load() || v.f.lost.Load() {
+		v.f.vanished.Add(1)
 		return len(b), nil
 	}
+	v.f.note(b)
 	return v.to.Write(b)
 }
 
@@ -166,6 +190,7 @@ func (p *proxy) reset() {
 	defer p.mu.Unlock()
 	for conn := range p.conns {
 		reset(conn)
+		p.broken.Add(1)
 	}
 }
 

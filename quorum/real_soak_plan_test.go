@@ -12,14 +12,13 @@ import (
 type soakEvent struct {
 	at   time.Duration
 	what string // for whoever reads the history
-	kind string // the fault that begins; "" if one ends or goes on
 	do   func(r *soakRound)
 }
 
-// A soakPlan is when and where everything goes wrong in a round.
+// A soakPlan is when and where everything goes wrong in a round: with the servers, and with the network.
 type soakPlan struct {
-	rng    *rand.Rand
-	events []soakEvent
+	rng            *rand.Rand
+	servers, links []soakEvent
 }
 
 // newSoakPlan draws a plan in which every fault occurs.
@@ -31,7 +30,9 @@ func newSoakPlan(seed uint64) *soakPlan {
 	p := &soakPlan{rng: rand.New(rand.NewPCG(seed, 0x736f_616b))}
 	p.serverRows()
 	p.linkRow()
-	slices.SortStableFunc(p.events, func(a, b soakEvent) int { return cmp.Compare(a.at, b.at) })
+	for _, events := range [][]soakEvent{p.servers, p.links} {
+		slices.SortStableFunc(events, func(a, b soakEvent) int { return cmp.Compare(a.at, b.at) })
+	}
 	return p
 }
 
@@ -67,13 +68,30 @@ func (p *soakPlan) serverRows() {
 		all = append(all, a)
 		*row = a.to
 		where := fmt.Sprintf("server %d ", a.server)
-		p.add(a.from, where+f.name, f.name, func(r *soakRound) { f.begin(r.machines, a.server) })
+		add := func(at time.Duration, what string, do func(*soakRound)) {
+			p.servers = append(p.servers, soakEvent{at, where + what, do})
+		}
+		begin := func(r *soakRound) { f.begin(r.machines, a.server) }
+		var b bite
+		add(a.from, f.name, func(r *soakRound) {
+			b = bite{kind: f.name, met: f.met, proxies: r.to(a.server)}
+			b.begin()
+			if f.forgets {
+				r.lapses = append(r.lapses, lapse{f.name, a.server, r.record(a.server)["incarnation"]})
+			}
+			begin(r)
+		})
 		for at := a.from + f.every; f.every > 0 && at < a.to; at += f.every {
-			p.add(at, where+f.name+" again", "", func(r *soakRound) { f.begin(r.machines, a.server) })
+			add(at, f.name+" again", begin)
 		}
-		if f.end != nil {
-			p.add(a.to, where+"no longer "+f.name, "", func(r *soakRound) { f.end(r.machines, a.server) })
-		}
+		add(a.to, "no longer "+f.name, func(r *soakRound) {
+			if f.met != nil {
+				r.await(&b, f.every, func() { begin(r) })
+			}
+			if f.end != nil {
+				f.end(r.machines, a.server)
+			}
+		})
 	}
 }
 
@@ -104,31 +122,39 @@ func (p *soakPlan) linkRow() {
 		if f.all {
 			clients, servers, length = clients[:1], p.rng.Perm(soakNodes), soakTTL+upTo(p.rng, soakTTL/2)
 		}
-		each := func(do func(*proxy)) func(r *soakRound) {
-			return func(r *soakRound) {
-				for _, c := range clients {
-					for _, s := range servers {
-						do(r.proxies[c][s])
-					}
-				}
-			}
+		if len(clients) == 1 {
+			clients[0] = p.rng.IntN(soakClients - 1) // the last may have died, and meets with nothing
 		}
 		draws := rand.New(rand.NewPCG(p.rng.Uint64(), 0))
-		where := fmt.Sprintf("between clients %v and servers %v: ", clients, servers)
-		begin := each(func(x *proxy) { f.begin(x, draws) })
+		add := func(at time.Duration, what string, do func(*soakRound)) {
+			p.links = append(p.links, soakEvent{at, fmt.Sprintf("between clients %v and servers %v: %s", clients, servers, what), do})
+		}
+		begin := func(r *soakRound) {
+			for _, x := range r.between(clients, servers) {
+				f.begin(x, draws)
+			}
+		}
+		var b bite
 		now += soakTTL/10 + upTo(p.rng, soakTTL/4)
-		p.add(now, where+f.name, f.name, begin)
+		add(now, f.name, func(r *soakRound) {
+			b = bite{kind: f.name, met: f.met, proxies: r.between(clients, servers)}
+			b.begin()
+			begin(r)
+		})
 		for at := now + f.every; f.every > 0 && at < now+length; at += f.every {
-			p.add(at, where+f.name+" again", "", begin)
+			add(at, f.name+" again", begin)
 		}
 		now += length
-		p.add(now, where+"no longer "+f.name, "", each((*proxy).mend))
+		add(now, "no longer "+f.name, func(r *soakRound) {
+			r.await(&b, f.every, func() { begin(r) })
+			for _, x := range b.proxies {
+				x.mend()
+			}
+		})
 	}
 }
 
-func (p *soakPlan) add(at time.Duration, what, kind string, do func(*soakRound)) {
-	p.events = append(p.events, soakEvent{at, what, kind, do})
+// length is when the last fault ends, if each is met with in time.
+func (p *soakPlan) length() time.Duration {
+	return max(p.servers[len(p.servers)-1].at, p.links[len(p.links)-1].at)
 }
-
-// length is when the last fault ends.
-func (p *soakPlan) length() time.Duration { return p.events[len(p.events)-1].at }

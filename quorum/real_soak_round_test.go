@@ -17,7 +17,8 @@ type soakRound struct {
 	*soak
 	*schedule
 	log     *history.Recorder
-	events  []soakEvent
+	plan    *soakPlan
+	lapses  []lapse
 	proxies [][]*proxy // by client and server
 	procs   []*process
 	start   time.Time
@@ -28,7 +29,7 @@ func newSoakRound(s *soak) *soakRound {
 	seed := s.seed + uint64(s.rounds) - 1
 	plan := newSoakPlan(seed)
 	return &soakRound{
-		soak: s, log: &history.Recorder{}, events: plan.events,
+		soak: s, log: &history.Recorder{}, plan: plan,
 		schedule: &schedule{
 			seed: seed, nodes: soakNodes, clients: soakClients, workers: soakWorkers, names: strings.Split("uvwxyz", ""),
 			ttl: soakTTL, nodeTimeout: soakNodeTimeout, latency: time.Millisecond, longest: 0.5, length: plan.length(),
@@ -51,13 +52,10 @@ func (r *soakRound) play() {
 		}
 		all.Go(p.pester)
 	}
-	for _, e := range r.events {
-		time.Sleep(e.at - r.now())
-		if e.do(r); e.kind != "" {
-			r.faults[e.kind]++
-		}
-		r.log.Record(history.Event{At: r.now(), Kind: history.Note, Text: e.what})
-	}
+	var links sync.WaitGroup
+	links.Go(func() { r.befall(r.plan.links) })
+	r.befall(r.plan.servers)
+	links.Wait()
 	r.log.Record(history.Event{At: r.now(), Kind: history.Healed})
 	r.healed.Store(true)
 	all.Wait()
@@ -67,6 +65,7 @@ func (r *soakRound) play() {
 		}
 	}
 	all.Wait()
+	r.recalled()
 	// What a client left that died runs out. Nothing else needs to: what failed was taken back, and what ended was freed,
 	// as soon as the servers answered.
 	r.clean(r.ttl + 2*r.nodeTimeout)
@@ -78,6 +77,18 @@ func (r *soakRound) play() {
 		}
 	}
 	r.clean(0)
+}
+
+// befall has everything of a row happen. What takes longer than planned puts off the rest, so that nothing comes closer to
+// the end of what went before: a server must not forget sooner than the plan says.
+func (r *soakRound) befall(events []soakEvent) {
+	var late time.Duration
+	for _, e := range events {
+		time.Sleep(e.at + late - r.now())
+		e.do(r)
+		late = max(late, r.now()-e.at)
+		r.log.Record(history.Event{At: r.now(), Kind: history.Note, Text: e.what})
+	}
 }
 
 // client starts a client that reaches the servers through proxies of its own.
