@@ -260,8 +260,8 @@ func (s *seen) String() string {
 		s.line(), s.refused, s.unknown, s.writes, s.stale)
 	fmt.Fprintf(&b, "requests %d: lost %d, replies lost %d, twice %d, after their connection was closed %d, reset %d; dials %d, refused %d\n",
 		s.Requests, s.LostRequests, s.LostReplies, s.Twice, s.Late, s.Resets, s.Dials, s.RefusedDials)
-	fmt.Fprintf(&b, "nodes stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d\n",
-		s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused)
+	fmt.Fprintf(&b, "nodes back to a snapshot %d, stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d\n",
+		s.Snapshots, s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused)
 	var what []string
 	for status := range s.Scripts {
 		what = append(what, status)
@@ -282,7 +282,12 @@ func (s *seen) idle(t *testing.T) {
 		"an acquire that arrived too late": s.Scripts["acquire expired"], "a renewal that arrived too late": s.Scripts["renew expired"],
 		"a lock that was restored": s.Scripts["renew restored"], "a token that was raised": s.Scripts["raise raised"],
 		"a request that was executed twice": s.Twice, "a clock that was found to run off": s.accused,
-		"a hold that was handed on": s.handedOn,
+		"a hold that was handed on": s.handedOn, "a lock that a node in quarantine did not grant": s.Scripts["acquire quarantined"],
+		"a request to a node that forgot meanwhile": s.Scripts["acquire stranger"] + s.Scripts["renew stranger"],
+		"a node that went back to a snapshot":       s.Snapshots, "a node that crashed": s.Crashes, "a node that was stopped": s.Pauses,
+		"a client that was paused": s.ClientPauses, "a partition": s.Partitions, "a clock that was set": s.Jumps,
+		"a request that was lost": s.LostRequests, "a reply that was lost": s.LostReplies,
+		"a connection that was reset": s.Resets, "a dial that was refused": s.RefusedDials,
 	} {
 		if n == 0 {
 			t.Errorf("in %d schedules there was not once %s", s.runs, what)

@@ -48,6 +48,8 @@ func (g *planner) crash(at time.Duration) {
 			w.count.DataLosses++
 			if n.data = n.saved; n.data == nil {
 				n.data = store{}
+			} else {
+				w.count.Snapshots++
 			}
 			n.data = n.data.copy()
 		case 2:

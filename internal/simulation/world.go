@@ -13,7 +13,7 @@ import (
 // Counts is what happened, so that one sees that a simulation is not idle.
 type Counts struct {
 	Requests, LostRequests, LostReplies, Twice, Late, Resets, Dials, RefusedDials int
-	Crashes, DataLosses, Pauses, ClientPauses, Partitions, Jumps                  int
+	Crashes, DataLosses, Snapshots, Pauses, ClientPauses, Partitions, Jumps       int
 	// Scripts counts what the scripts did, by script and status: "renew restored".
 	Scripts map[string]int
 }
@@ -30,6 +30,7 @@ func (c *Counts) Add(o Counts) {
 	c.RefusedDials += o.RefusedDials
 	c.Crashes += o.Crashes
 	c.DataLosses += o.DataLosses
+	c.Snapshots += o.Snapshots
 	c.Pauses += o.Pauses
 	c.ClientPauses += o.ClientPauses
 	c.Partitions += o.Partitions
