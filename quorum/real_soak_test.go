@@ -34,8 +34,9 @@ const (
 // while everything goes wrong that can, and the same checkers judge it. It shows what a model of Redis and of TCP may have
 // got wrong. A seed repeats the faults and what the clients mean to do, but not what comes of it.
 //
-// It goes in rounds. In each every fault occurs at least once, and lasts until somebody has met with it; at the end all is healed, everybody must get every lock,
-// nothing may be left, and the round's history is checked. The servers live through all rounds.
+// It goes in rounds. In each every fault occurs at least once, and lasts until somebody has met with it; at the end all is
+// healed, everybody must get every lock, nothing may be left, and the round's history is checked. The servers live through
+// all rounds.
 func TestRealSoak(t *testing.T) {
 	s := &soak{machines: startMachines(t, soakNodes), seed: *soakSeed, faults: map[string]int{}, highest: map[string]int64{}}
 	if s.seed == 0 {

@@ -40,11 +40,13 @@ type schedule struct {
 	exclusion, tokens bool
 	// set: clocks are set, so nobody knows when a TTL is over.
 	set bool
-	rng *rand.Rand
+	// vanish: nodes lose locks that are held, and keep their counters.
+	vanish bool
+	rng    *rand.Rand
 }
 
-// newSchedule draws a schedule. Every fourth one breaks the assumptions: clocks that are set or run at any rate, or
-// a majority that loses its data.
+// newSchedule draws a schedule. Every fourth one breaks the assumptions: clocks that are set or run at any rate, locks that
+// vanish under their holders, or a majority that loses its data.
 func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 	g := rand.New(rand.NewPCG(seed, 0x7365_6564))
 	s := &schedule{
@@ -72,10 +74,14 @@ func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 	}
 	if seed%4 == 3 {
 		s.exclusion = false
-		if g.IntN(4) == 0 {
+		switch kind := g.IntN(4); kind {
+		case 0:
 			limits.Forget, s.tokens = simulation.Everybody, false
-		} else {
+		case 1:
+			limits.Vanish, s.vanish = true, true
+		default:
 			limits.Forget, limits.Jumps, s.set = simulation.Never, true, true
+			limits.Vanish, s.vanish = kind == 2, kind == 2
 		}
 	}
 	if g.IntN(2) == 0 { // a network that is a little bad all the time
@@ -108,8 +114,12 @@ func (s *schedule) patience() time.Duration {
 func (s *schedule) String() string {
 	kind := "the assumptions hold"
 	switch {
+	case s.set && s.vanish:
+		kind = "clocks are set, and locks vanish: only tokens are checked"
 	case s.set:
 		kind = "clocks are set: only tokens are checked"
+	case s.vanish:
+		kind = "locks vanish: only tokens are checked"
 	case !s.exclusion:
 		kind = "all nodes may forget at once: only liveness is checked"
 	}

@@ -215,6 +215,8 @@ type seen struct {
 	simulation.Counts
 	tally
 	runs, failed, broken, rolledBack, accused, handedOn int
+	// Runs in which locks vanished from nodes and two believed in one. Only its tokens can tell them apart then.
+	shared int
 }
 
 func (s *seen) add(r *run) {
@@ -224,6 +226,9 @@ func (s *seen) add(r *run) {
 	}
 	if !r.exclusion {
 		s.broken++
+	}
+	if r.vanish && history.Exclusion(r.history) != nil {
+		s.shared++
 	}
 	s.Add(r.counts)
 	s.accused += int(r.accused.Load())
@@ -260,8 +265,9 @@ func (s *seen) String() string {
 		s.line(), s.refused, s.unknown, s.writes, s.stale)
 	fmt.Fprintf(&b, "requests %d: lost %d, replies lost %d, twice %d, after their connection was closed %d, reset %d; dials %d, refused %d\n",
 		s.Requests, s.LostRequests, s.LostReplies, s.Twice, s.Late, s.Resets, s.Dials, s.RefusedDials)
-	fmt.Fprintf(&b, "nodes back to a snapshot %d, stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d\n",
-		s.Snapshots, s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused)
+	fmt.Fprintf(&b, "nodes back to a snapshot %d, stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d; "+
+		"locks vanished %d, held twice then in %d schedules\n",
+		s.Snapshots, s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused, s.Vanished, s.shared)
 	var what []string
 	for status := range s.Scripts {
 		what = append(what, status)
@@ -286,6 +292,7 @@ func (s *seen) idle(t *testing.T) {
 		"a request to a node that forgot meanwhile": s.Scripts["acquire stranger"] + s.Scripts["renew stranger"],
 		"a node that went back to a snapshot":       s.Snapshots, "a node that crashed": s.Crashes, "a node that was stopped": s.Pauses,
 		"a client that was paused": s.ClientPauses, "a partition": s.Partitions, "a clock that was set": s.Jumps,
+		"a lock that vanished from a node": s.Vanished, "a lock that vanished and was had by two": s.shared,
 		"a request that was lost": s.LostRequests, "a reply that was lost": s.LostReplies,
 		"a connection that was reset": s.Resets, "a dial that was refused": s.RefusedDials,
 	} {

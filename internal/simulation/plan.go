@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type Limits struct {
 	Faults         int
 	Forget         Forgetting
 	Jumps          bool    // clocks are set
+	Vanish         bool    // locks vanish from nodes, as if evicted or deleted by a stranger; their counters stay
 	Base           Weather // of all routes, when nothing else is said
 }
 
@@ -158,6 +160,9 @@ func (g *planner) fault() {
 	if g.Jumps && g.IntN(2) == 0 {
 		g.jump(g.moment())
 	}
+	if g.Vanish {
+		g.vanish(g.moment())
+	}
 }
 
 // some draws a set of routes: one client's to one node, to all nodes, or all clients' to one node.
@@ -266,6 +271,32 @@ func (g *planner) hangUp(at time.Duration) {
 func (g *planner) flushScripts(at time.Duration) {
 	node := g.IntN(g.Nodes)
 	g.add(at, fmt.Sprintf("SCRIPT FLUSH on node %c", 'a'+node), func(w *World, _ *dice) { clear(w.nodes[node].scripts) })
+}
+
+// vanish deletes the locks, and only them, on some nodes.
+func (g *planner) vanish(at time.Duration) {
+	var nodes []int
+	for i, left := range g.Perm(g.Nodes) {
+		if i == 0 || g.IntN(3) > 0 {
+			nodes = append(nodes, left)
+		}
+	}
+	slices.Sort(nodes)
+	var names strings.Builder
+	for _, i := range nodes {
+		fmt.Fprintf(&names, " %c", 'a'+i)
+	}
+	g.add(at, "locks vanish from nodes"+names.String(), func(w *World, _ *dice) {
+		for _, i := range nodes {
+			maps.DeleteFunc(w.nodes[i].data, func(key string, _ *value) bool {
+				lock := !strings.HasPrefix(key, "redquorum_")
+				if lock {
+					w.count.Vanished++
+				}
+				return lock
+			})
+		}
+	})
 }
 
 // jump sets a clock: a node's in either direction, a client's forward, as a suspend does, or the rate of either.

@@ -14,6 +14,7 @@ import (
 type Counts struct {
 	Requests, LostRequests, LostReplies, Twice, Late, Resets, Dials, RefusedDials int
 	Crashes, DataLosses, Snapshots, Pauses, ClientPauses, Partitions, Jumps       int
+	Vanished                                                                      int // locks
 	// Scripts counts what the scripts did, by script and status: "renew restored".
 	Scripts map[string]int
 }
@@ -35,6 +36,7 @@ func (c *Counts) Add(o Counts) {
 	c.ClientPauses += o.ClientPauses
 	c.Partitions += o.Partitions
 	c.Jumps += o.Jumps
+	c.Vanished += o.Vanished
 	if c.Scripts == nil {
 		c.Scripts = make(map[string]int)
 	}
