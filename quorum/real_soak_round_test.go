@@ -99,7 +99,7 @@ func (r *soakRound) client(i int, res *resource) *process {
 	if i == 0 { // it keeps a lock through several faults now and then
 		schedule.longest = 5
 	}
-	p := &process{schedule: &schedule, id: i, c: c, log: r.log, res: res, now: r.now, done: r.healed.Load}
+	p := &process{schedule: &schedule, id: i, c: c, log: r.log, res: res, now: r.now, sleep: time.Sleep, done: r.healed.Load}
 	p.outlive = r.outlive
 	if i == r.clients-1 { // the others stay, so that there is work
 		p.vanish = func() {

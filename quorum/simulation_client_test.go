@@ -45,6 +45,7 @@ type process struct {
 
 	// What is different from world to world.
 	now     func() time.Duration              // since the start of the run
+	sleep   func(time.Duration)               // and longer while the client is paused
 	done    func() bool                       // tells whether the run comes to its end
 	outlive func(*quorum.Lease) time.Duration // waits for the end of a lease, and returns when it was
 	vanish  func()                            // lets nothing of it get out any more; nil: it does not die
@@ -74,7 +75,7 @@ func (w *caller) about(mean time.Duration) time.Duration {
 func (p *process) work(i int) {
 	w := &caller{p, rand.New(rand.NewPCG(p.seed, uint64(1000+100*p.id+i)))}
 	for {
-		time.Sleep(w.about(p.ttl / 10))
+		p.sleep(w.about(p.ttl / 10))
 		if p.over() {
 			return
 		}
@@ -204,7 +205,7 @@ func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
 		return
 	}
 	for end := w.now() + length; w.now() < end && !w.over(); {
-		time.Sleep(w.about(length / 3))
+		w.sleep(w.about(length / 3))
 		switch w.IntN(8) {
 		case 0:
 			w.call(op, l, "renew", l.Renew)
@@ -233,7 +234,7 @@ func (w *caller) write(op int, l *quorum.Lease) {
 	if w.IntN(10) == 0 && !w.over() {
 		pause = w.about(w.ttl)
 	}
-	time.Sleep(pause)
+	w.sleep(pause)
 	w.res.write(w.name(), op, l)
 }
 

@@ -248,9 +248,17 @@ func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{schedule: r.schedule, id: i, c: c, log: log, res: res, now: w.Now}
+	p := &process{schedule: r.schedule, id: i, c: c, log: log, res: res, now: w.Now, sleep: client.Sleep}
 	p.done = func() bool { return w.Now() >= r.length }
-	p.outlive = func(l *quorum.Lease) time.Duration { <-l.Done(); return w.Now() }
+	// A paused client hears of the end late. Had it looked it would have known: so long it believed, and no longer.
+	p.outlive = func(l *quorum.Lease) time.Duration {
+		<-l.Done()
+		late := client.Clock().Ago(quorum.End(l))
+		if late > time.Millisecond {
+			r.overslept.Add(1)
+		}
+		return w.Now() - late
+	}
 	if i > 0 { // the first one stays, so that somebody is left
 		p.vanish = client.Vanish
 	}

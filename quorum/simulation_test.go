@@ -129,6 +129,8 @@ type run struct {
 	copied  map[string]bool // holders that the copy of a request has put on a node
 	accused atomic.Int64    // how often a client found that a clock ran off
 	err     error
+	// How many leases were over before a paused client could hear of it.
+	overslept atomic.Int64
 }
 
 // simulate runs the schedule of a seed and checks it.
@@ -214,7 +216,7 @@ func (s *tally) add(h history.History) {
 type seen struct {
 	simulation.Counts
 	tally
-	runs, failed, broken, rolledBack, accused, handedOn int
+	runs, failed, broken, rolledBack, accused, handedOn, overslept int
 	// Runs in which locks vanished from nodes and two believed in one. Only its tokens can tell them apart then.
 	shared int
 }
@@ -232,6 +234,7 @@ func (s *seen) add(r *run) {
 	}
 	s.Add(r.counts)
 	s.accused += int(r.accused.Load())
+	s.overslept += int(r.overslept.Load())
 	s.tally.add(r.history)
 	won := map[string]bool{}
 	tokens := map[string]int64{}
@@ -265,9 +268,9 @@ func (s *seen) String() string {
 		s.line(), s.refused, s.unknown, s.writes, s.stale)
 	fmt.Fprintf(&b, "requests %d: lost %d, replies lost %d, twice %d, after their connection was closed %d, reset %d; dials %d, refused %d\n",
 		s.Requests, s.LostRequests, s.LostReplies, s.Twice, s.Late, s.Resets, s.Dials, s.RefusedDials)
-	fmt.Fprintf(&b, "nodes back to a snapshot %d, stopped %d, clients paused %d, partitions %d, clocks set %d, found out %d; "+
+	fmt.Fprintf(&b, "nodes back to a snapshot %d, stopped %d, clients paused %d, leases overslept %d, partitions %d, clocks set %d, found out %d; "+
 		"locks vanished %d, held twice then in %d schedules\n",
-		s.Snapshots, s.Pauses, s.ClientPauses, s.Partitions, s.Jumps, s.accused, s.Vanished, s.shared)
+		s.Snapshots, s.Pauses, s.ClientPauses, s.overslept, s.Partitions, s.Jumps, s.accused, s.Vanished, s.shared)
 	var what []string
 	for status := range s.Scripts {
 		what = append(what, status)
@@ -291,7 +294,7 @@ func (s *seen) idle(t *testing.T) {
 		"a hold that was handed on": s.handedOn, "a lock that a node in quarantine did not grant": s.Scripts["acquire quarantined"],
 		"a request to a node that forgot meanwhile": s.Scripts["acquire stranger"] + s.Scripts["renew stranger"],
 		"a node that went back to a snapshot":       s.Snapshots, "a node that crashed": s.Crashes, "a node that was stopped": s.Pauses,
-		"a client that was paused": s.ClientPauses, "a partition": s.Partitions, "a clock that was set": s.Jumps,
+		"a client that was paused": s.ClientPauses, "a lease that ended in a pause of its holder": s.overslept, "a partition": s.Partitions, "a clock that was set": s.Jumps,
 		"a lock that vanished from a node": s.Vanished, "a lock that vanished and was had by two": s.shared,
 		"a request that was lost": s.LostRequests, "a reply that was lost": s.LostReplies,
 		"a connection that was reset": s.Resets, "a dial that was refused": s.RefusedDials,

@@ -53,7 +53,8 @@ func (l *timeline) until(d time.Duration) time.Duration {
 	return time.Duration(math.Ceil(float64(d)/l.rate)) + 1
 }
 
-// Clock is a client's clock: it runs at a rate of its own, and shows a wall time of its own.
+// Clock is a client's clock: it runs at a rate of its own, and shows a wall time of its own. It goes on while the client is
+// paused, but no alarm wakes that up before.
 type Clock struct {
 	start time.Time
 	base  clock.Instant
@@ -61,6 +62,7 @@ type Clock struct {
 	mu     sync.Mutex
 	line   timeline
 	wall   time.Duration // ahead of the truth
+	paused time.Duration // until when no alarm fires, in true time
 	alarms map[*alarm]struct{}
 }
 
@@ -100,6 +102,18 @@ func (c *Clock) change(f func(now time.Duration)) {
 	}
 }
 
+// pause holds alarms back until a true time, or no longer if that is over.
+func (c *Clock) pause(until time.Duration) {
+	c.change(func(time.Duration) { c.paused = until })
+}
+
+// Ago is how much true time has passed since the clock showed this, if nobody has touched it since; 0 if it has not yet.
+func (c *Clock) Ago(at clock.Instant) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(0, time.Duration(float64(c.now().Sub(at))/c.line.rate))
+}
+
 // NewAlarm returns an alarm on this clock.
 func (c *Clock) NewAlarm() clock.Alarm {
 	return &alarm{clock: c, c: make(chan struct{}, 1)}
@@ -130,19 +144,24 @@ func (a *alarm) Set(at clock.Instant) {
 	a.check()
 }
 
-// check fires the alarm if its instant has come, else sets the timer. The clock's mutex is held.
+// check fires the alarm if its instant has come and its client is awake, else sets the timer. The clock's mutex is held.
 func (a *alarm) check() {
 	if !a.armed {
 		return
 	}
-	if left := a.at.Sub(a.clock.now()); left > 0 {
-		if left > 1000*time.Hour {
-			return // nobody waits that long
-		}
+	left := a.at.Sub(a.clock.now())
+	if left > 1000*time.Hour {
+		return // nobody waits that long
+	}
+	wait := a.clock.paused - time.Since(a.clock.start)
+	if left > 0 {
+		wait = max(wait, a.clock.line.until(left))
+	}
+	if wait > 0 {
 		if a.timer == nil {
-			a.timer = time.AfterFunc(a.clock.line.until(left), a.look)
+			a.timer = time.AfterFunc(wait, a.look)
 		} else {
-			a.timer.Reset(a.clock.line.until(left))
+			a.timer.Reset(wait)
 		}
 		return
 	}

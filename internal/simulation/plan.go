@@ -82,6 +82,7 @@ func (w *World) Heal(latency time.Duration) {
 	w.healed = true
 	for _, c := range w.clients {
 		c.paused = min(c.paused, w.now())
+		c.clock.pause(c.paused)
 		c.clock.change(c.clock.line.mend)
 		for _, r := range c.routes {
 			*r = route{weather: Fair(latency)}
@@ -252,10 +253,9 @@ func (g *planner) pauseNode(at time.Duration) {
 
 func (g *planner) pauseClient(at time.Duration) {
 	client, length := g.IntN(g.Clients), g.span(3*g.TTL/2)
-	g.add(at, fmt.Sprintf("for %v client %d neither sends nor receives", length, client), func(w *World, _ *dice) {
-		w.count.ClientPauses++
-		c := w.clients[client]
-		c.paused = max(c.paused, w.now()+length)
+	length = min(length, g.Length-at) // who sleeps then does not hear that all is healed
+	g.add(at, fmt.Sprintf("for %v client %d stands still", length, client), func(w *World, _ *dice) {
+		w.clients[client].pause(length)
 	})
 }
 

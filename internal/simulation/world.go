@@ -82,7 +82,7 @@ type Client struct {
 	clock  *Clock
 	routes []*route
 
-	paused time.Duration // until when it neither sends nor receives
+	paused time.Duration // until when it stands still, see Pause
 	gone   bool          // for ever
 }
 
@@ -134,6 +134,38 @@ func (w *World) Client(i int) *Client { return w.clients[i] }
 
 // Clock is the client's clock.
 func (c *Client) Clock() *Clock { return c.clock }
+
+// Pause has the client stand still, as a stop of the world or SIGSTOP does, while true time passes: it neither sends nor
+// receives, no alarm of its clock fires, and whoever sleeps by Sleep sleeps on. What else it does, by timers and contexts of
+// Go's own, goes on: nobody can stop those.
+func (c *Client) Pause(length time.Duration) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.pause(length)
+}
+
+func (c *Client) pause(length time.Duration) {
+	c.world.count.ClientPauses++
+	c.paused = max(c.paused, c.world.now()+length)
+	c.clock.pause(c.paused + scramble)
+}
+
+// scramble is how long after a pause alarms fire. Of those who sleep, half wake up before, as chance has it.
+const scramble = 500 * time.Nanosecond
+
+// Sleep sleeps as a goroutine of the client: it does not wake up before a pause is over.
+func (c *Client) Sleep(d time.Duration) {
+	began := c.world.now()
+	for time.Sleep(d); ; time.Sleep(d) {
+		c.world.mu.Lock()
+		d = c.paused - c.world.now()
+		c.world.mu.Unlock()
+		if d <= 0 {
+			return
+		}
+		d += lag(c.id, 0, began) // not all at one moment
+	}
+}
 
 // Vanish takes the client off the network for ever, as if its process had died. What it had sent may still arrive.
 func (c *Client) Vanish() {
