@@ -19,4 +19,7 @@
 // A node is no Redis: it knows the commands that locks use and answers as Redis 7.0 would. In two things its Lua is not
 // Redis': a number that becomes a string by ".." keeps its digits, and a script cannot be stopped. The scripts' own
 // tests run on real servers for that.
+//
+// A paused client is not quite still: timers and contexts of Go's own go on, so that it gives up what it waits for, and
+// whoever was waiting for neither a message nor an alarm of its clock, nor in [Client.Sleep], goes on too.
 package simulation
