@@ -30,7 +30,7 @@ be asked for.`,
   redquorum inspect --watch backup                     # once a second
   redquorum inspect --watch=5s backup
   redquorum inspect --json backup | jq -r .verdict`,
-		Args: nameToWatch,
+		Args: nameToWatch, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd, args[0]) },
 	}
 	i.flags(cmd)

@@ -29,7 +29,8 @@ It shows who holds the lock and asks, unless --yes says so.
 Exit status: 0 if the lock is free now, 2 if not.`,
 		Example: `  redquorum release --force backup
   redquorum release --force --yes backup    # in a script`,
-		Args: oneName,
+		Args:              oneName,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if !force {
 				return errors.New("a lock is released by its holder; --force frees it whoever that is; see redquorum release --help")

@@ -47,6 +47,12 @@ majority has it: a node may die, hang or come back empty meanwhile.`,
 	root.SetVersionTemplate("redquorum {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(runCommand(), inspectCommand(), lsCommand(), releaseCommand(), doctorCommand(), demoCommand())
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" { // cobra's own shows its help for a shell that it does not know, and succeeds
+			cmd.Args, cmd.Run = noArguments, func(cmd *cobra.Command, _ []string) { _ = cmd.Help() }
+		}
+	}
 	return root
 }
 

@@ -79,6 +79,8 @@ func TestRefusals(t *testing.T) {
 		{"doctor now", []string{`"now"`, "--help"}},
 		{"doctor redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
 		{"doctor --nodes redis://u:s3cret@h:port", []string{"node 1 of 1", "host:port"}},
+		{"completion foo", []string{`"foo"`, "completion --help"}},
+		{"completion redis://u:s3cret@h", []string{"no arguments", "--nodes"}},
 		{"demonstrate", []string{`"demonstrate"`, "--help"}},
 		{"demo now", []string{`"now"`, "--help"}},
 	} {
@@ -108,12 +110,18 @@ func TestHelpSaysHowOftenAWatchLooks(t *testing.T) {
 // What a shell completes: commands, flags, and no file where none belongs.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string][]string{
-		"":             {"doctor\t", "inspect\t", "ls\t", "release\t", "run\t", ":4\n"},
-		"ls --":        {"--limit\t", "--timeout\t", "--json\t", "--nodes\t"},
-		"ls ":          {":4\n"},
-		"doctor --s":   {"--strict\t"},
-		"doctor --ttl": {"--ttl\t"},
-		"doctor ":      {":4\n"},
+		"":                  {"doctor\t", "inspect\t", "ls\t", "release\t", "run\t", ":4\n"},
+		"ls --":             {"--limit\t", "--timeout\t", "--json\t", "--nodes\t"},
+		"ls ":               {":4\n"},
+		"doctor --s":        {"--strict\t"},
+		"doctor --ttl":      {"--ttl\t"},
+		"doctor ":           {":4\n"},
+		"inspect ":          {":4\n"},
+		"release ":          {":4\n"},
+		"run ":              {":4\n"},
+		"run stock -- ":     {":0\n"},
+		"run stock -- tar ": {":0\n"},
+		"completion ":       {"bash\t", "zsh\t", ":4\n"},
 	} {
 		var out, complaints bytes.Buffer
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
