@@ -38,7 +38,7 @@ demo did not get to its end.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cmd.Flags().Changed("nodes") {
-				if cfg.Nodes, err = addresses(nodes, cmd.InOrStdin()); err != nil {
+				if cfg.Nodes, err = addresses(cmd, nodes, "with --nodes -, on standard input"); err != nil {
 					return err
 				}
 			}

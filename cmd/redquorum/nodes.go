@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +38,9 @@ type cluster struct {
 	ttl     time.Duration
 	timeout time.Duration
 
-	from string // where the nodes were named
+	from   string // where the nodes were named
+	teller *teller
+	tracer quorum.AcquireTracer // nil if nobody wants to know
 }
 
 // flags adds the flags that say which nodes, and how long each has.
@@ -60,7 +64,10 @@ func (c *cluster) open(cmd *cobra.Command) (*quorum.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	coordinator, err := quorum.Open(quorum.Config{TTL: c.ttl, NodeTimeout: c.timeout, Prefix: c.prefix}, urls...)
+	c.teller = newTeller(cmd.ErrOrStderr())
+	coordinator, err := quorum.Open(quorum.Config{
+		TTL: c.ttl, NodeTimeout: c.timeout, Prefix: c.prefix, Logger: slog.New(c.teller), Tracer: c.tracer,
+	}, urls...)
 	if err != nil {
 		return nil, fmt.Errorf("%w (the nodes are those of %s)", err, c.from)
 	}
@@ -71,7 +78,7 @@ func (c *cluster) open(cmd *cobra.Command) (*quorum.Coordinator, error) {
 func (c *cluster) urls(cmd *cobra.Command) ([]string, error) {
 	if cmd.Flags().Changed("nodes") {
 		c.from = "--nodes"
-		return addresses(c.nodes, cmd.InOrStdin())
+		return addresses(cmd, c.nodes, fmt.Sprintf("in %s, in the file redquorum/nodes of your configuration folder, or with --nodes -, on standard input", nodesVariable))
 	}
 	if list := os.Getenv(nodesVariable); list != "" {
 		c.from = nodesVariable
@@ -92,16 +99,31 @@ func (c *cluster) urls(cmd *cobra.Command) ([]string, error) {
 	return nil, fmt.Errorf("which nodes? Name them with --nodes, in %s, or in the file %s; see %s --help", nodesVariable, file, cmd.CommandPath())
 }
 
-// addresses splits the list of --nodes, which is at the end of in if it is "-".
-func addresses(list string, in io.Reader) ([]string, error) {
+// addresses splits the list of --nodes, which the standard input has if it is "-". Of a password it warns, and says where it
+// belongs.
+func addresses(cmd *cobra.Command, list, better string) ([]string, error) {
 	if list == "-" {
-		read, err := io.ReadAll(in)
+		read, err := io.ReadAll(cmd.InOrStdin())
 		if err != nil {
 			return nil, fmt.Errorf("reading --nodes from standard input: %w", err)
 		}
-		list = withoutComments(string(read))
+		return split(withoutComments(string(read)), "--nodes")
 	}
-	return split(list, "--nodes")
+	urls, err := split(list, "--nodes")
+	if slices.ContainsFunc(urls, hasPassword) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "redquorum: there is a password behind --nodes, and everybody on this machine can read its command lines: "+
+			"name the nodes %s\n", better)
+	}
+	return urls, err
+}
+
+// hasPassword tells whether an address has a password in it. One that is no proper URL may have one, too.
+func hasPassword(address string) bool {
+	_, rest, _ := strings.Cut(address, "://")
+	rest, options, _ := strings.Cut(rest, "?")
+	at := strings.LastIndex(rest, "@")
+	_, password, _ := strings.Cut(rest[:max(at, 0)], ":")
+	return password != "" || strings.Contains(options, "password=")
 }
 
 // split splits a list of URLs. It never repeats them.

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,7 +30,8 @@ func runCommand() *cobra.Command {
 		Use:   "run NAME -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
 		Long: `run takes the lock NAME, runs the command, and gives the lock back. It waits for the
-lock as long as it takes, with --wait no longer than that, with --try not at all.
+lock as long as it takes, with --wait no longer than that, with --try not at all. When
+that takes a while, it says for whom or what, on the standard error.
 
 If the lock is lost while the command runs (no majority of the nodes could be
 reached in time, or it was force-released), the command and all it has started is
@@ -83,6 +85,7 @@ type runner struct {
 	cluster
 	wait, grace time.Duration
 	try         bool
+	waiting     waiting
 }
 
 // refuse is an error before anything was done.
@@ -92,6 +95,7 @@ func (r *runner) run(cmd *cobra.Command, name string, command []string) (err err
 	if r.try && cmd.Flags().Changed("wait") {
 		return r.refuse(errors.New("--try waits for nobody, and --wait does: want one of them"))
 	}
+	r.waiting.name, r.tracer = name, &r.waiting
 	c, err := r.open(cmd)
 	if err != nil {
 		return r.refuse(err)
@@ -105,6 +109,7 @@ func (r *runner) run(cmd *cobra.Command, name string, command []string) (err err
 	if err != nil {
 		return err
 	}
+	r.teller.relent(c.Stats)
 	status, err := child.Command{
 		Args: command,
 		Env:  []string{nameVariable + "=" + name, tokenVariable + "=" + strconv.FormatInt(lease.Token(), 10)},
@@ -128,6 +133,8 @@ func (r *runner) run(cmd *cobra.Command, name string, command []string) (err err
 
 // acquire takes the lock. A signal ends the waiting, and the process as if it had not been caught.
 func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string, signals <-chan os.Signal) (*quorum.Lease, error) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context())) // which a signal ends, too
 	defer cancel()
 	stop, caught := make(chan struct{}), make(chan os.Signal, 1)
@@ -140,6 +147,8 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 		case <-stop:
 		}
 	}()
+	waits, had := context.WithCancel(ctx)
+	beside.Go(func() { r.waiting.tell(waits, r.teller.say) })
 	var lease *quorum.Lease
 	var err error
 	switch {
@@ -150,6 +159,7 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 	default:
 		lease, err = c.Acquire(ctx, name)
 	}
+	had()
 	close(stop)
 	if s, ok := <-caught; ok { // a lease that came at the same moment Close gives back
 		n, _ := s.(syscall.Signal)
@@ -168,18 +178,7 @@ func told(name string, err error) error {
 	if !errors.Is(err, quorum.ErrNotAcquired) || !errors.As(err, &q) {
 		return err
 	}
-	holders := map[string]bool{}
-	for _, v := range q.Votes {
-		if v.Outcome == quorum.Held {
-			holders[v.Holder] = true
-		}
-	}
-	holder := "others"
-	if len(holders) == 1 && !holders[""] {
-		for h := range holders {
-			holder = h
-		}
-	}
+	holder, _ := holderOf(q)
 	if q.RetryAfter > 0 {
 		return fmt.Errorf("%q is held by %s, for %v unless it is renewed", name, holder, q.RetryAfter.Round(time.Millisecond))
 	}

@@ -60,7 +60,7 @@ func (s *site) hold(name string) *quorum.Lease {
 // do runs a command line to its end.
 func (s *site) do(args ...string) (status int, out, complaints string) {
 	s.t.Helper()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr screen // what the command says and what the library warns of
 	status = execute(s.t.Context(), args, strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
