@@ -51,7 +51,8 @@ Exit status: the command's own (128 and the number of the signal that ended it;
   120  not run: others held the lock
   121  the lock was lost while the command ran
   122  not run: no quorum of nodes answered
-  123  not run for another reason, such as refused credentials or bad usage`,
+  123  not run for another reason, such as refused credentials, two addresses
+       that are one server, or bad usage`,
 		Example: `  redquorum run backup -- /usr/local/bin/backup --full
   redquorum run --try nightly -- make report           # in three crontabs, runs in one
   redquorum run --wait 10s deploy -- ./deploy.sh
@@ -149,6 +150,8 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 	}()
 	waits, had := context.WithCancel(ctx)
 	beside.Go(func() { r.waiting.tell(waits, r.teller.say) })
+	twins := make(chan error, 1)
+	beside.Go(func() { twins <- r.twins(ctx, c) })
 	var lease *quorum.Lease
 	var err error
 	switch {
@@ -160,20 +163,43 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 		lease, err = c.Acquire(ctx, name)
 	}
 	had()
+	if err == nil {
+		err = <-twins
+		if err == nil && r.waiting.waited() { // that was then
+			err = r.twins(ctx, c)
+		}
+	}
 	close(stop)
 	if s, ok := <-caught; ok { // a lease that came at the same moment Close gives back
 		n, _ := s.(syscall.Signal)
 		return nil, &exit{child.BySignal + int(n), fmt.Errorf("%v while waiting for %q", s, name)}
 	}
-	if err != nil {
+	if err != nil { // and if there is a lease, Close gives it back
 		return nil, &exit{lockStatus(err), told(name, err)}
 	}
 	return lease, nil
 }
 
+// twins finds out whether two of the addresses are one server. The library does so, too, but a client that has just begun may
+// have a quorum of answers before it has heard all, and this one makes no second attempt. So every node is asked, at the same
+// time as for the lock. One that does not answer in its time has no twin that matters: the half more is for looking again at
+// two that seem to be alike. Whatever else is wrong, a quorum of nodes has granted the lock.
+func (r *runner) twins(ctx context.Context, c *quorum.Coordinator) error {
+	patience := quorum.Config{TTL: r.ttl, NodeTimeout: r.timeout}.WithDefaults().NodeTimeout
+	ctx, cancel := context.WithTimeout(ctx, patience+patience/2)
+	defer cancel()
+	if err := c.Ping(ctx); errors.Is(err, quorum.ErrSameServer) {
+		return err
+	}
+	return nil
+}
+
 // told is an error about a lock that was not acquired, in the words of one line: that others hold it is what --try is for, and
-// shall not fill somebody's mailbox.
+// shall not fill somebody's mailbox. Of two addresses that are one server the nodes' votes say nothing.
 func told(name string, err error) error {
+	if errors.Is(err, quorum.ErrSameServer) {
+		return fmt.Errorf("%w, so %q is not taken; redquorum doctor says which", quorum.ErrSameServer, name)
+	}
 	var q *quorum.QuorumError
 	if !errors.Is(err, quorum.ErrNotAcquired) || !errors.As(err, &q) {
 		return err
