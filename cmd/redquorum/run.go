@@ -41,8 +41,12 @@ behind something that compares fencing tokens. The command finds its own in
 REDQUORUM_TOKEN, and the lock's name in REDQUORUM_NAME. The rest of its environment
 is yours, REDQUORUM_NODES included.
 
-Signals are passed on to the command. If redquorum itself is killed, so is the
-command, on Linux.
+Signals are passed on to the command, SIGCONT and SIGWINCH included. On Linux the
+command has the terminal, if there is one: Ctrl-Z stops the command and not redquorum,
+which goes on holding the lock, so the shell gives no prompt; kill -CONT, to redquorum,
+lets the command go on. If redquorum itself is stopped (SIGSTOP; elsewhere Ctrl-Z, too),
+it cannot renew the lock, and nobody ends the command when it is lost. If redquorum is
+killed, so is the command, on Linux.
 
 ` + whereNodesAre + `
 
@@ -141,11 +145,17 @@ func (r *runner) acquire(cmd *cobra.Command, c *quorum.Coordinator, name string,
 	stop, caught := make(chan struct{}), make(chan os.Signal, 1)
 	go func() {
 		defer close(caught)
-		select {
-		case s := <-signals:
-			caught <- s
-			cancel()
-		case <-stop:
+		for {
+			select {
+			case s := <-signals:
+				if child.Harmless(s) {
+					continue
+				}
+				caught <- s
+				cancel()
+			case <-stop:
+			}
+			return
 		}
 	}()
 	waits, had := context.WithCancel(ctx)

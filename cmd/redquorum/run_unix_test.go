@@ -122,6 +122,8 @@ func TestRunThatDoesNotRunSaysWhy(t *testing.T) {
 		{notRun, "no quorum", []string{wrong, "free", "--", "touch", marker}},
 		{notAcquired, "held by", []string{"--wait", "50ms", "held", "--", "touch", marker}},
 		{noQuorum, "no quorum", []string{gone, "--try", "free", "--", "touch", marker}},
+		{noQuorum, "no quorum", []string{gone, "--wait", "0s", "free", "--", "touch", marker}},
+		{noQuorum, "connection refused", []string{gone, "--wait", "1200ms", "free", "--", "touch", marker}},
 		{127, "cannot be started", []string{"free", "--", filepath.Join(t.TempDir(), "nothing")}},
 		{126, "cannot be started", []string{"free", "--", t.TempDir()}},
 		{notRun, "NAME -- COMMAND", []string{"free", "touch", marker}},
@@ -257,6 +259,25 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	}
 	hasEnded(t, pid)
 	s.free("stock")
+}
+
+// That the window has another size, or that it goes on after a stop, ends nobody who does not care.
+func TestRunGoesOnWaitingAfterSignalsThatEndNobody(t *testing.T) {
+	s := newSite(t)
+	l := s.hold("stock")
+	cmd := s.start("stock", "--", "true")
+	s.listenedTo("stock")
+	for _, signal := range []syscall.Signal{syscall.SIGWINCH, syscall.SIGCONT} {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A signal while it waits ends it, and leaves nothing.

@@ -8,10 +8,15 @@ import (
 	"syscall"
 )
 
-// Forwarded are the signals that a user may want to reach the command.
+// Forwarded are the signals that a user may want to reach the command. A terminal tells the group in front of it that its
+// window has changed, and a shell the group that it knows to go on: neither need be the command's.
 var Forwarded = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGWINCH, syscall.SIGCONT,
 }
+
+// Harmless tells whether a signal does nothing to who does not care about it.
+func Harmless(s os.Signal) bool { return s == syscall.SIGWINCH || s == syscall.SIGCONT }
 
 // A group is a command with all that it has started.
 type group struct{ id int }

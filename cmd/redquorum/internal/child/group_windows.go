@@ -9,6 +9,9 @@ import (
 // and this process has to outlast that.
 var Forwarded = []os.Signal{os.Interrupt}
 
+// Harmless tells whether a signal does nothing to who does not care about it.
+func Harmless(os.Signal) bool { return false }
+
 // A group is the command alone: what it has started is not known.
 type group struct{ process *os.Process }
 
