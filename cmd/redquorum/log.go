@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ func (*teller) Enabled(_ context.Context, level slog.Level) bool { return level 
 // WithAttrs and WithGroup are what slog wants of them.
 func (t *teller) WithAttrs(attrs []slog.Attr) slog.Handler {
 	more := *t
-	more.attrs = append(t.attrs[:len(t.attrs):len(t.attrs)], t.named(attrs)...)
+	more.attrs = slices.Concat(t.attrs, t.named(attrs))
 	return &more
 }
 
@@ -64,7 +65,7 @@ func (t *teller) named(attrs []slog.Attr) []slog.Attr {
 
 // Handle tells, or keeps back.
 func (t *teller) Handle(_ context.Context, r slog.Record) error {
-	attrs := t.attrs[:len(t.attrs):len(t.attrs)]
+	attrs := slices.Clone(t.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		attrs = append(attrs, t.named([]slog.Attr{a})...)
 		return true

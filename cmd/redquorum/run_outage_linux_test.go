@@ -59,11 +59,11 @@ func TestRunAroundAScriptThatMustNotRunTwiceBearsTheLossOfAMajority(t *testing.T
 
 			most(c.stop)
 			stopped := uptime(t)
+			hasEnded(t, pid)
 			_ = first.Wait()
 			if code := first.ProcessState.ExitCode(); code != 121 || !strings.Contains(lost.String(), "was lost") {
 				t.Errorf("exit status %d:\n%s", code, lost)
 			}
-			hasEnded(t, pid)
 			waits.shows(t, "no quorum of nodes")
 			note(t, file, "back", uptime(t))
 			most(c.back)
