@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,19 +31,25 @@ type fault struct {
 	every      time.Duration         // it happens over and over, until its end
 	// forgets: the node comes back without what it knew.
 	forgets bool
-	// nodes and length are of the faults of the network only: how many are cut off, and for how long at least.
+	// nodes and length are of faults of several nodes: of how many, and for how long at least.
 	nodes  int
 	length time.Duration
+	// first: only the first of the nodes shows it.
+	first bool
 	// shows tells whether a vote is one that this fault explains; told asks the server, of a fault that no vote shows.
 	// A fault goes on until then; one that forgets does not, since what it forgot shows when it is back.
 	shows func(err error) bool
-	told  func(v *victim) (bool, error)
+	// inARow is how many such votes there have to be one after the other; 0 is one. A machine that is busy enough times
+	// out now and then without any fault.
+	inARow int
+	told   func(v *victim) (bool, error)
 }
 
 // A victim is a node with a fault.
 type victim struct {
 	c     *docker.Cluster
 	i     int
+	first bool          // of the nodes that have the fault
 	admin *redis.Client // past the gate
 	// What the server told so far.
 	killed, missed int64
@@ -52,7 +59,7 @@ type victim struct {
 const often = soakTTL / 20
 
 var nodeFaults = []fault{
-	{name: "paused", begin: each((*docker.Cluster).Pause), end: each((*docker.Cluster).Unpause), shows: hung},
+	{name: "paused", begin: each((*docker.Cluster).Pause), end: each((*docker.Cluster).Unpause), shows: hung, inARow: 5},
 	{name: "killed, and back with its data", begin: each((*docker.Cluster).Kill), end: restart(true), shows: gone},
 	{name: "killed, and back empty", begin: each((*docker.Cluster).Kill), end: restart(false), shows: rests, forgets: true},
 	{name: "stopped, and back with its data", begin: each((*docker.Cluster).Stop), end: restart(true), shows: gone},
@@ -79,22 +86,52 @@ var nodeFaults = []fault{
 // Two nodes that are cut off leave a bare quorum. That is what makes one that forgets dangerous. Three leave none, and
 // for longer than a lease lives without one.
 var netFaults = []fault{
-	{name: "two cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, nodes: 2, length: soakTTL / 2},
-	{name: "requests to two cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, nodes: 2, length: soakTTL / 2},
-	{name: "replies of two cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, nodes: 2, length: soakTTL / 2},
-	{name: "three cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, nodes: 3, length: soakTTL * 5 / 4},
-	{name: "requests to three cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, nodes: 3, length: soakTTL * 5 / 4},
-	{name: "replies of three cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, nodes: 3, length: soakTTL * 5 / 4},
+	{name: "two cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
+	{name: "requests to two cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
+	{name: "replies of two cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
+	{name: "three cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
+	{name: "requests to three cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
+	{name: "replies of three cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
+}
+
+// What the restart guard is for: two nodes are away for so long that leases live on the other three alone, and come back
+// at the moment at which one of those forgets. Together they would be a quorum that knows of nobody.
+var guardFaults = []fault{
+	{
+		name: "flushed as two come back", begin: others((*docker.Cluster).Partition),
+		end: firstly(command("flushall")), shows: rests, forgets: true, first: true, nodes: 3, length: soakTTL * 5 / 4,
+	},
+	{
+		name: "restarted empty as two come back", begin: others((*docker.Cluster).Partition),
+		end: firstly(restart(false)), shows: rests, forgets: true, first: true, nodes: 3, length: soakTTL * 5 / 4,
+	},
 }
 
 func kinds() (names []string) {
-	for _, f := range nodeFaults {
-		names = append(names, f.name)
-	}
-	for _, f := range netFaults {
+	for _, f := range slices.Concat(nodeFaults, netFaults, guardFaults) {
 		names = append(names, f.name)
 	}
 	return names
+}
+
+// others does something to all nodes that have the fault but the first.
+func others(step func(*docker.Cluster, int) error) func(*victim) error {
+	return func(v *victim) error {
+		if v.first {
+			return nil
+		}
+		return step(v.c, v.i)
+	}
+}
+
+// firstly does something to the first, and then heals the others.
+func firstly(step func(*victim) error) func(*victim) error {
+	return func(v *victim) error {
+		if v.first {
+			return step(v)
+		}
+		return heal(v)
+	}
 }
 
 func each(step func(*docker.Cluster, int) error) func(*victim) error {

@@ -18,7 +18,7 @@ import (
 
 // A round is every fault once, in an order that is drawn, and the clients that live through it.
 //
-// The faults of the nodes are dealt into two rows, those of the network are a third. At most two of five nodes are faulty
+// The faults that are for the restart guard come first. Those of the nodes are dealt into two rows, those of the network are a third. At most two of five nodes are faulty
 // besides what the network does, none has two faults at once, and no more than two have forgotten, or are about to,
 // within a guard time: the assumptions hold all the time.
 type round struct {
@@ -110,6 +110,11 @@ func (r *round) befall() error {
 	for _, i := range g.Perm(len(netFaults)) {
 		rows[2] = append(rows[2], netFaults[i])
 	}
+	for _, i := range g.Perm(len(guardFaults)) { // alone: with another fault there would be no quorum
+		if err := r.strike(guardFaults[i], g); err != nil {
+			return fmt.Errorf("%s: %w", guardFaults[i].name, err)
+		}
+	}
 	var all errgroup.Group
 	for i, row := range rows {
 		all.Go(func() error {
@@ -162,7 +167,7 @@ func (r *round) through(f fault, victims []*victim, length time.Duration) error 
 	watches := make([]*watch, len(victims))
 	for i, v := range victims {
 		where[i] = fmt.Sprint("node ", v.i)
-		watches[i] = r.watch(v.i, f.shows)
+		watches[i] = r.watch(v.i, f)
 		defer r.unwatch(v.i)
 	}
 	all := func(step func(*victim) error) error {
@@ -183,7 +188,7 @@ func (r *round) through(f fault, victims []*victim, length time.Duration) error 
 				if seen, err := f.told(v); err != nil || !seen {
 					return false, err
 				}
-			} else if !watches[i].seen.Load() {
+			} else if !r.saw(watches[i]) && (v.first || !f.first) {
 				return false, nil
 			}
 		}
@@ -223,9 +228,9 @@ func (r *round) through(f fault, victims []*victim, length time.Duration) error 
 		}
 	}
 	note("no longer " + f.name)
-	for _, w := range watches {
-		if f.forgets { // it may have been seen before the last time
-			w.seen.Store(false)
+	for i, v := range victims { // what was seen may be from before the last time
+		if f.forgets {
+			watches[i] = r.watch(v.i, f)
 		}
 	}
 	for ended := time.Now(); f.forgets; time.Sleep(often / 10) {
@@ -254,7 +259,7 @@ func (r *round) take(order []int, n int) ([]*victim, error) {
 			return nil, err
 		}
 		r.taken[i] = true
-		victims = append(victims, &victim{c: r.cluster, i: i, admin: admin})
+		victims = append(victims, &victim{c: r.cluster, i: i, admin: admin, first: len(victims) == 0})
 	}
 	if len(victims) < n {
 		return nil, fmt.Errorf("%d nodes are without a fault, want %d", len(victims), n)
@@ -275,16 +280,17 @@ func (r *round) leave(victims []*victim) error {
 
 // A watch looks at the votes of one node.
 type watch struct {
-	shows func(error) bool
-	seen  atomic.Bool
+	fault
+	n    int // votes in a row that show the fault
+	seen bool
 }
 
 func (r *round) name(i int) string { return strings.TrimPrefix(r.cluster.URLs()[i], "redis://") }
 
-func (r *round) watch(i int, shows func(error) bool) *watch {
+func (r *round) watch(i int, f fault) *watch {
 	r.watchMu.Lock()
 	defer r.watchMu.Unlock()
-	w := &watch{shows: shows}
+	w := &watch{fault: f}
 	r.watches[r.name(i)] = w
 	return w
 }
@@ -293,6 +299,12 @@ func (r *round) unwatch(i int) {
 	r.watchMu.Lock()
 	defer r.watchMu.Unlock()
 	delete(r.watches, r.name(i))
+}
+
+func (r *round) saw(w *watch) bool {
+	r.watchMu.Lock()
+	defer r.watchMu.Unlock()
+	return w.seen
 }
 
 // spy is told of every vote by the clients.
@@ -306,11 +318,15 @@ func (spy) TraceAcquireEnd(context.Context, quorum.TraceAcquireEndData) {}
 
 func (s spy) TraceVote(data quorum.TraceVoteData) {
 	s.watchMu.Lock()
+	defer s.watchMu.Unlock()
 	w := s.watches[data.Vote.Node]
-	s.watchMu.Unlock()
-	if w != nil && w.shows != nil && w.shows(data.Vote.Err) {
-		w.seen.Store(true)
+	if w == nil || w.shows == nil {
+		return
 	}
+	if w.n++; !w.shows(data.Vote.Err) {
+		w.n = 0
+	}
+	w.seen = w.seen || w.n >= max(1, w.inARow)
 }
 
 // upTo draws a duration below d.
