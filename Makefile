@@ -1,6 +1,6 @@
 # Short names for what one types every day. .ci/run is what counts.
 
-.PHONY: test race integration sim soak mutation docker fencing adapters fuzz bench bench-report lint vuln demo ci
+.PHONY: test race integration sim soak mutation docker docker-soak fencing adapters fuzz bench bench-report lint vuln demo ci
 
 test: # embedded nodes, and real servers where redis-server is installed
 	go test ./...
@@ -24,6 +24,10 @@ mutation: # break the protocol, rule by rule: does a test notice?
 
 docker: # real masters in containers; builds their image
 	.ci/docker
+
+docker-soak: # as soak, of containers and what docker can do to them; wants the image, see docker/README.md
+	REDQUORUM_REQUIRE_DOCKER=1 go -C docker test -count=1 -timeout 0 -run 'TestSoak$$' -v \
+		-soak.duration=$(or $(SOAK),100000h)
 
 fencing: # what a resource does with a token, against SQLite and PostgreSQL
 	.ci/fencing
