@@ -39,8 +39,7 @@ type fault struct {
 	// shows tells whether a vote is one that this fault explains; told asks the server, of a fault that no vote shows.
 	// A fault goes on until then; one that forgets does not, since what it forgot shows when it is back.
 	shows func(err error) bool
-	// inARow is how many such votes there have to be one after the other; 0 is one. A machine that is busy enough times
-	// out now and then without any fault.
+	// inARow is how many such votes there have to be one after the other; 0 is one.
 	inARow int
 	told   func(v *victim) (bool, error)
 }
@@ -58,10 +57,20 @@ type victim struct {
 // often is how often what takes no time happens, so that it finds every request once in the middle of it.
 const often = soakTTL / 20
 
+// inARow is how many votes that came too late are a sign of a fault: on a busy machine there is one now and then
+// without any.
+const inARow = 5
+
 var nodeFaults = []fault{
-	{name: "paused", begin: each((*docker.Cluster).Pause), end: each((*docker.Cluster).Unpause), shows: hung, inARow: 5},
+	{
+		name:  "paused",
+		begin: each((*docker.Cluster).Pause), end: each((*docker.Cluster).Unpause), shows: hung, inARow: inARow,
+	},
 	{name: "killed, and back with its data", begin: each((*docker.Cluster).Kill), end: restart(true), shows: gone},
-	{name: "killed, and back empty", begin: each((*docker.Cluster).Kill), end: restart(false), shows: rests, forgets: true},
+	{
+		name:  "killed, and back empty",
+		begin: each((*docker.Cluster).Kill), end: restart(false), shows: rests, forgets: true,
+	},
 	{name: "stopped, and back with its data", begin: each((*docker.Cluster).Stop), end: restart(true), shows: gone},
 	{name: "restarted with its data", begin: restart(true), shows: gone},
 	{name: "restarted empty", begin: restart(false), shows: rests, forgets: true},
@@ -71,27 +80,34 @@ var nodeFaults = []fault{
 	{name: "subscriptions killed", begin: disconnect("pubsub"), every: often, told: (*victim).hasKilled},
 	{
 		name:  "all permissions withdrawn", // but the one to give them back
-		begin: command("acl", "setuser", "default", "-@all", "+acl"), end: command("acl", "setuser", "default", "+@all"), shows: forbids,
+		begin: command("acl", "setuser", "default", "-@all", "+acl"),
+		end:   command("acl", "setuser", "default", "+@all"), shows: forbids,
 	},
 	{
 		name:  "permission to expire withdrawn",
-		begin: command("acl", "setuser", "default", "-pexpire"), end: command("acl", "setuser", "default", "+@all"), shows: forbids,
+		begin: command("acl", "setuser", "default", "-pexpire"),
+		end:   command("acl", "setuser", "default", "+@all"), shows: forbids,
 	},
 	{
 		name:  "memory full",
-		begin: command("config", "set", "maxmemory", "1"), end: command("config", "set", "maxmemory", "64mb"), shows: full,
+		begin: command("config", "set", "maxmemory", "1"),
+		end:   command("config", "set", "maxmemory", "64mb"), shows: full,
 	},
 }
 
 // Two nodes that are cut off leave a bare quorum. That is what makes one that forgets dangerous. Three leave none, and
 // for longer than a lease lives without one.
 var netFaults = []fault{
-	{name: "two cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
-	{name: "requests to two cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
-	{name: "replies of two cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, inARow: 5, nodes: 2, length: soakTTL / 2},
-	{name: "three cut off", begin: each((*docker.Cluster).Partition), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
-	{name: "requests to three cut off", begin: each((*docker.Cluster).CutRequests), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
-	{name: "replies of three cut off", begin: each((*docker.Cluster).CutReplies), end: heal, shows: hung, inARow: 5, nodes: 3, length: soakTTL * 5 / 4},
+	cut("two cut off", (*docker.Cluster).Partition, 2, soakTTL/2),
+	cut("requests to two cut off", (*docker.Cluster).CutRequests, 2, soakTTL/2),
+	cut("replies of two cut off", (*docker.Cluster).CutReplies, 2, soakTTL/2),
+	cut("three cut off", (*docker.Cluster).Partition, 3, soakTTL*5/4),
+	cut("requests to three cut off", (*docker.Cluster).CutRequests, 3, soakTTL*5/4),
+	cut("replies of three cut off", (*docker.Cluster).CutReplies, 3, soakTTL*5/4),
+}
+
+func cut(name string, how func(*docker.Cluster, int) error, nodes int, length time.Duration) fault {
+	return fault{name: name, begin: each(how), end: heal, shows: hung, inARow: inARow, nodes: nodes, length: length}
 }
 
 // What the restart guard is for: two nodes are away for so long that leases live on the other three alone, and come back
@@ -183,7 +199,8 @@ func (v *victim) missesScripts() (bool, error) {
 func hung(err error) bool { return errors.Is(err, node.ErrTimeout) }
 
 func gone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // rests is a node that has forgotten, knows it, and does not vote.
@@ -191,7 +208,8 @@ func rests(err error) bool { return errors.Is(err, quorum.ErrQuarantined) }
 
 // forbids is a server that refuses a command, outside of scripts or inside.
 func forbids(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't"))
+	return err != nil &&
+		(strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't"))
 }
 
 func full(err error) bool { return err != nil && strings.Contains(err.Error(), "OOM") }
@@ -208,8 +226,8 @@ func (s *soak) admin(i int) (*redis.Client, error) {
 		return nil, fmt.Errorf("node %d is not published", i)
 	}
 	return redis.NewClient(&redis.Options{
-		Addr: net.JoinHostPort("127.0.0.1", ports[0].HostPort), Protocol: 2, PoolSize: 1, DialTimeout: patience, ReadTimeout: patience,
-		DisableIdentity: true, MaxRetries: -1, DialerRetries: 1,
+		Addr: net.JoinHostPort("127.0.0.1", ports[0].HostPort), Protocol: 2, PoolSize: 1,
+		DialTimeout: patience, ReadTimeout: patience, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}), nil
 }

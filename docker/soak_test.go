@@ -91,7 +91,8 @@ type tally struct {
 }
 
 func (n *tally) String() string {
-	return fmt.Sprintf("%d rounds, %d of %d acquires granted, %d refused, %d unknown, %d leases outlived a fault, %d were lost, %d writes, of which %d refused",
+	return fmt.Sprintf("%d rounds, %d of %d acquires granted, %d refused, %d unknown, %d leases outlived a fault, %d were lost, "+
+		"%d writes, of which %d refused",
 		n.rounds, n.granted, n.asked, n.refused, n.unknown, n.spanned, n.lost, n.writes, n.stale)
 }
 
