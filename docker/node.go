@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"syscall"
 
 	"github.com/testcontainers/testcontainers-go"
 )
@@ -15,6 +16,7 @@ type node struct {
 	options Options
 	label   string
 	gate    *gate
+	known   bool // its address has been told
 
 	mu      sync.Mutex // serializes the life of the server
 	server  *server    // nil before the first start, and after one that failed
@@ -93,7 +95,26 @@ func (n *node) restart(ctx context.Context, keepData bool) error {
 	if err != nil {
 		return err
 	}
-	return n.gate.lead(addr)
+	return n.lead(addr)
+}
+
+// lead leads to a server that is up.
+//
+// The engine publishes containers at ports of its own choice, one number after the other, and a reservation does not
+// stand in its way. Where it has taken the node's before anybody was told of it, the node takes another.
+func (n *node) lead(addr string) error {
+	err := n.gate.lead(addr)
+	for !n.known && errors.Is(err, syscall.EADDRINUSE) {
+		gate, e := newGate()
+		if e != nil {
+			return errors.Join(err, e)
+		}
+		n.gate.close()
+		n.gate = gate
+		err = n.gate.lead(addr)
+	}
+	n.known = n.known || err == nil
+	return err
 }
 
 func (n *node) close(ctx context.Context) error {
