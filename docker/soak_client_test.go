@@ -75,7 +75,7 @@ func (w *caller) keep() {
 // pester tries for locks that others hold, over and over. Whoever waits in earnest seldom asks in the few moments between
 // a node's forgetting and its being told again; this is who must be kept out then.
 func (w *caller) pester() {
-	time.Sleep(upTo(w.Rand, soakTTL/12))
+	time.Sleep(upTo(w.Rand, soakTTL/25))
 	if op, l := w.acquire(w.forever, w.name(), "try", false); l != nil {
 		w.resource.write(op, l)
 		w.release(op, l)
