@@ -43,8 +43,9 @@ var soakNames = []string{"u", "v", "w", "x", "y"}
 // It goes in rounds. In each every fault occurs, and lasts until a client or the server itself has told of it: a fault
 // that nobody notices is a failure. At the end all is healed, everybody must get every lock, and the round's history is
 // checked. A seed repeats the faults and what the clients mean to do, but not what comes of it.
+//
+// Not in parallel with others: it keeps the machine busy, and they would miss their deadlines.
 func TestSoak(t *testing.T) {
-	t.Parallel()
 	s := &soak{t: t, seed: *soakSeed, log: &journal{}, faults: map[string]int{}}
 	s.cluster = start(t, soakNodes, docker.Options{Persistence: docker.Always})
 	s.engine = engine(t)
