@@ -126,13 +126,26 @@ func hasPassword(address string) bool {
 	return password != "" || strings.Contains(options, "password=")
 }
 
-// split splits a list of URLs. It never repeats them.
+// split splits a list of URLs. It never repeats them. The sentinels of a node, which commas separate, too, stay together.
 func split(list, where string) ([]string, error) {
-	urls := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
+	var urls []string
+	for _, part := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
+		if last := len(urls) - 1; last >= 0 && !strings.Contains(part, "://") && namesSentinels(urls[last]) {
+			urls[last] += "," + part
+			continue
+		}
+		urls = append(urls, part)
+	}
 	if len(urls) == 0 {
 		return nil, fmt.Errorf("%s names no node: want redis://[user:password@]host:port, separated by commas", where)
 	}
 	return urls, nil
+}
+
+// namesSentinels tells whether an address is one of a node that sentinels watch.
+func namesSentinels(address string) bool {
+	scheme, _, _ := strings.Cut(address, "://")
+	return strings.HasSuffix(scheme, "+sentinel")
 }
 
 // withoutComments cuts off what follows a #.
