@@ -40,9 +40,9 @@ type Config struct {
 	MaxHold time.Duration
 
 	// GuardTime is the longest TTL that any client of these nodes uses, where some use a longer one than this client: so
-	// long does a node that was restarted and may have forgotten locks not vote. Default TTL. The nodes pass on what they
-	// hear of longer leases, so it matters only if those who know are away just then; longer is safer, and costs nothing
-	// but a longer wait after a restart.
+	// long does a node that was restarted and may have forgotten locks not vote. Default TTL. The nodes and clients pass on what
+	// they hear of longer leases, but those who know may be away just then, or be asked too soon (docs/safety.md, gap a):
+	// longer is safer, and costs nothing but a longer wait after a restart.
 	GuardTime time.Duration
 
 	// NoRestartGuard lets nodes vote at once after a restart. By default a node that may have forgotten locks does not
