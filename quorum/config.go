@@ -41,7 +41,7 @@ type Config struct {
 
 	// GuardTime is the longest TTL that any client of these nodes uses, where some use a longer one than this client: so
 	// long does a node that was restarted and may have forgotten locks not vote. Default TTL. The nodes and clients pass on what
-	// they hear of longer leases, but those who know may be away just then, or be asked too soon (docs/safety.md, gap a):
+	// they hear of longer leases, but those who know may be away just then (docs/safety.md, gap a):
 	// longer is safer, and costs nothing but a longer wait after a restart.
 	GuardTime time.Duration
 

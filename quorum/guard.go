@@ -44,8 +44,9 @@ type guard struct {
 
 	deciding *decision // under way; nil if there is none
 
-	rulings sync.WaitGroup // under way; begun with mu held
-	ended   bool           // no other begins
+	rulings   sync.WaitGroup // under way, and questions; begun with mu held
+	questions int            // see asking
+	ended     bool           // no other begins
 }
 
 // A node is resting while it is in quarantine.
@@ -132,12 +133,15 @@ func (g *guard) checked(i int, r script.Record) {
 }
 
 // rests takes in whether a node is in quarantine. How long that has to last, all nodes together know: one of them may have been
-// told of a longer TTL after this client had last looked at its record. So they are asked, once for each incarnation and whenever
-// its quarantine has become longer. It is called with g.mu held.
+// told of a longer TTL after this client had last looked at its record. So they are asked, for each incarnation and whenever its
+// quarantine has become longer; and again later, since a lease that was being taken when the node forgot may not have got
+// to them the first time. It is called with g.mu held.
 func (g *guard) rests(i int, r script.Record) {
 	is := &g.resting[i]
-	is.known = 0
 	if r.Quarantine == 0 {
+		if r.Incarnation == is.about { // else it is an answer from before
+			is.known = 0
+		}
 		return
 	}
 	is.known, is.until = r.TTL, g.c.clock.Now().Add(r.Quarantine)
@@ -147,7 +151,7 @@ func (g *guard) rests(i int, r script.Record) {
 	is.about, is.asked = r.Incarnation, is.until
 	for j := range g.c.nodes {
 		if j != i {
-			g.recheck(j, is.until)
+			g.recheck(j, is.until, 2)
 		}
 	}
 }
@@ -158,7 +162,7 @@ func (g *guard) prolong() {
 	for i := range g.resting {
 		if is := &g.resting[i]; is.known != 0 && is.known < g.longest {
 			is.known = 0 // until the answer is there
-			g.recheck(i, is.until)
+			g.recheck(i, is.until, 1)
 		}
 	}
 }
@@ -168,30 +172,61 @@ func (g *guard) ask() {
 	if g.c.cfg.NoRestartGuard {
 		return
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for i := range g.c.nodes {
-		g.recheck(i, clock.Instant{})
+		g.recheck(i, clock.Instant{}, 1)
 	}
 }
 
-// recheck checks a node, without waiting for it, and again until an answer comes or a quarantine is over for whose sake it is
-// done. checked takes in what it finds; where it fails, the node is checked before its next request.
-func (g *guard) recheck(i int, until clock.Instant) {
+// askAgain is how long after an answer a node is asked again at most, and half of what is left at most: long enough for a
+// lease that was being taken to have got there.
+const askAgain = time.Minute
+
+// recheck checks a node, without waiting for it; checked takes in what it finds. Where it fails, the node is checked before its
+// next request. For the sake of a quarantine it is repeated until that is over, or there were so many answers; Close waits for
+// the first of them. It is called with g.mu held.
+func (g *guard) recheck(i int, until clock.Instant, answers int) {
+	asked := func() {}
+	if until != (clock.Instant{}) {
+		asked = g.asking()
+	}
 	g.group.Go(func() error {
 		timeout := g.c.cfg.NodeTimeout
 		for pause := timeout; ; pause *= 2 {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			_, err := g.c.nodes[i].Check(ctx)
 			cancel()
+			asked()
+			asked = func() {}
 			left := until.Sub(g.c.clock.Now())
-			if err == nil || left <= 0 {
-				return nil
+			pause = min(pause, max(left/16, timeout)) // the nearer the end, the more often
+			wait := pause
+			if err == nil {
+				answers--
+				wait = min(left/2, askAgain)
 			}
-			// The nearer the end, the more often.
-			if pause = min(pause, max(left/16, timeout)); !g.c.rest(pause) {
+			if answers == 0 || left <= 0 || !g.c.rest(wait) {
 				return nil
 			}
 		}
 	})
+}
+
+// asking begins a question that Close has to wait for, and returns what ends it: who finds a quarantine and goes leaves it as
+// long as it should be. What follows from an answer counts, too. It is called with g.mu held.
+func (g *guard) asking() (end func()) {
+	if g.ended && g.questions == 0 {
+		return func() {}
+	}
+	g.questions++
+	g.rulings.Add(1)
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.questions--
+		g.rulings.Done()
+	}
 }
 
 // compare takes in the name of the server at node i, and tells whether another node is the same server. What was heard of
@@ -207,7 +242,7 @@ func (g *guard) compare(i int, run string) (twins bool) {
 			return true
 		}
 		g.alike[j] = run
-		g.recheck(j, clock.Instant{})
+		g.recheck(j, clock.Instant{}, 1)
 	}
 	return false
 }
@@ -229,7 +264,11 @@ func (g *guard) reconnect() {
 	defer g.mu.Unlock()
 	if now := g.c.clock.Now(); !now.Before(g.reconnects) {
 		g.reconnects = now.Add(reconnectEvery)
+		apart := g.apart() // a lock has shown it, and no check has: the address may have moved in between
 		for i, run := range g.runs {
+			if apart {
+				g.recheck(i, clock.Instant{}, 1)
+			}
 			if run == "" || !slices.Contains(g.runs[:i], run) && !slices.Contains(g.runs[i+1:], run) {
 				continue
 			}

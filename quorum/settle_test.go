@@ -11,6 +11,16 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
+// oldSnapshot has node 1 come back from a snapshot that knows nothing of a lease, nor of TTLs over half a minute.
+func oldSnapshot(cl *cluster) {
+	old := cl.nodes[1].Redis()
+	old.Del("stock")
+	old.HSet(script.RecordKey, "ttl", "30000", "run", "another") // the snapshot, and another process
+	cl.nodes[1].Kill()
+	cl.nodes[1].Start(true)
+	cl.distant()
+}
+
 // A node comes back from a snapshot that is older than the longest TTL in use: its own record cannot tell how long to
 // wait. Another node's can, and whoever comes looks at all of them.
 func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
@@ -21,12 +31,7 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongAsAnyNodeKnows(t *testing.T) {
 		for _, n := range cl.nodes {
 			cable.Cut(n)
 		}
-		old := cl.nodes[1].Redis()
-		old.Del("stock")
-		old.HSet(script.RecordKey, "ttl", "30000", "run", "another") // the snapshot, and another process
-		cl.nodes[1].Kill()
-		cl.nodes[1].Start(true)
-		cl.distant()
+		oldSnapshot(cl)
 		for l.Err() == nil {
 			stillOne(t, cl.client(quorum.Config{}), l)
 			time.Sleep(20 * time.Second)
@@ -45,12 +50,7 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore(t *testing.
 				cable.Cut(cl.nodes[2])
 				l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Minute))
 				cable.Cut(cl.nodes[1]) // or its holder would tell it
-				old := cl.nodes[1].Redis()
-				old.Del("stock")
-				old.HSet(script.RecordKey, "ttl", "30000", "run", "another")
-				cl.nodes[1].Kill()
-				cl.nodes[1].Start(true)
-				cl.distant()
+				oldSnapshot(cl)
 				cl.nodes[0].LoseRequests(away > 0)
 				_ = before.Ping(t.Context()) // after which nothing has to be taken back
 				if is := before.Stats().Nodes[1].Condition; is != quorum.NodeQuarantined {
@@ -66,6 +66,59 @@ func TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore(t *testing.
 			})
 		})
 	}
+}
+
+// The others are asked when the long lease has not got to them yet.
+func TestQuarantineLastsAsLongAsALeaseThatWasBeingTaken(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		before := cl.warmClient(quorum.Config{})
+		cable := &faultnet.Cable{}
+		holder := cl.clientOn(cable, quorum.Config{})
+		mustRelease(t, mustAcquire(t, holder, t.Context(), "warm"))
+		time.Sleep(time.Second)
+		cable.Cut(cl.nodes[2])
+		const late = 200 * time.Millisecond
+		cable.Delay(cl.nodes[0], late)
+		var l *quorum.Lease
+		var wait sync.WaitGroup
+		wait.Go(func() { l = mustAcquire(t, holder, t.Context(), "stock", quorum.WithLeaseTime(5*time.Minute)) })
+		time.Sleep(late / 20)
+		cable.Cut(cl.nodes[1])
+		oldSnapshot(cl)
+		wait.Go(func() { _ = before.Ping(t.Context()) })
+		time.Sleep(late / 2)
+		if before.Stats().Nodes[1].Condition != quorum.NodeQuarantined || cl.nodes[0].Redis().Exists("stock") {
+			t.Fatal("it is there already, or nobody has asked: the test shows nothing")
+		}
+		wait.Wait()
+		time.Sleep(35 * time.Second)
+		for l.Err() == nil {
+			stillOne(t, before, l)
+			time.Sleep(5 * time.Second)
+		}
+	})
+}
+
+// Who finds the quarantine has done soon, and goes before the others have answered.
+func TestWhoFindsAQuarantineAndGoesLeavesItAsLongAsItShouldBe(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		before, finder := cl.warmClient(quorum.Config{}), cl.warmClient(quorum.Config{})
+		cable := &faultnet.Cable{}
+		cable.Cut(cl.nodes[2])
+		l := mustAcquire(t, cl.clientOn(cable, quorum.Config{}), t.Context(), "stock", quorum.WithLeaseTime(5*time.Minute))
+		cable.Cut(cl.nodes[1])
+		oldSnapshot(cl)
+		other := mustAcquire(t, finder, t.Context(), "other")
+		cl.nodes[0].Delay(50 * time.Millisecond)
+		cl.eventually(time.Second, "found", func() bool { return cl.nodes[1].Redis().HGet(script.RecordKey, "run") != "another" })
+		_ = other.Release(t.Context())
+		_ = finder.Close()
+		time.Sleep(35 * time.Second)
+		for l.Err() == nil {
+			stillOne(t, before, l)
+			time.Sleep(5 * time.Second)
+		}
+	})
 }
 
 // A node whose clock was set back looks as if its incarnation had only just begun, or were about to. That must not keep

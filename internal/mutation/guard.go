@@ -85,8 +85,22 @@ var guardVariants = []variant{
 		name: "a node that could not be asked about a quarantine is not asked again",
 		rule: "and again until an answer comes or a quarantine is over for whose sake it is done",
 		file: "quorum/guard.go",
-		old:  `if err == nil || left <= 0 {`, new: `if err == nil || err != nil {`,
+		old:  `if answers == 0 || left <= 0 ||`, new: `if err != nil || answers == 0 || left <= 0 ||`,
 		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore"},
+	},
+	{
+		name: "the others are asked once about a quarantine",
+		rule: "a lease that was being taken when the node forgot may not have got to them the first time",
+		file: "quorum/guard.go",
+		old:  `g.recheck(j, is.until, 2)`, new: `g.recheck(j, is.until, 1)`,
+		caught: []string{"quorum.TestQuarantineLastsAsLongAsALeaseThatWasBeingTaken"},
+	},
+	{
+		name: "Close cuts off what is asked about a quarantine",
+		rule: "who finds a quarantine and goes leaves it as long as it should be",
+		file: "quorum/guard.go",
+		old:  `if g.ended && g.questions == 0 {`, new: `if true {`,
+		caught: []string{"quorum.TestWhoFindsAQuarantineAndGoesLeavesItAsLongAsItShouldBe"},
 	},
 	{
 		name: "an older check says how a node is",
