@@ -259,7 +259,7 @@ func TestRealBrokenConnectionsAndForgottenScriptsLoseNothing(t *testing.T) {
 		}
 	}
 	// Until the lease that is kept has been renewed three times in the midst of it.
-	start := m.firstExpiry("kept")
+	start := m.everywhere("kept")
 	for i := 0; kept.Err() == nil && m.firstExpiry("kept").Sub(start) < realTTL; i++ {
 		s := m.servers[i%len(m.servers)].Client()
 		m.must(s.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())

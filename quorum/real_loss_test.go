@@ -90,8 +90,19 @@ func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
 // renewed waits until a key lives for longer on every server than it did.
 func (m *machines) renewed(name string) {
 	m.t.Helper()
-	before := m.firstExpiry(name)
+	before := m.everywhere(name)
 	m.eventually("it is renewed", func() bool { return m.firstExpiry(name).After(before) })
+}
+
+// everywhere waits until a key is on every server, and tells when it expires on the first of them. It has been had when a quorum
+// has it, and the others may be late.
+func (m *machines) everywhere(name string) (expiry time.Time) {
+	m.t.Helper()
+	m.eventually("it is everywhere", func() bool {
+		expiry = m.firstExpiry(name)
+		return !expiry.IsZero()
+	})
+	return expiry
 }
 
 // firstExpiry is when the key expires on the first server that lets it.
