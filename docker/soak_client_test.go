@@ -12,31 +12,12 @@ import (
 	"github.com/redquorum/redquorum/quorum"
 )
 
-// resource is what the locks protect: it remembers the highest token and refuses writes with a lower one.
-type resource struct {
-	now func() time.Duration
-	log *history.Recorder
-
-	mu   sync.Mutex
-	last map[string]int64
-}
-
-func (r *resource) write(op int, l *quorum.Lease) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ok := l.Token() >= r.last[l.Name()]
-	if ok {
-		r.last[l.Name()] = l.Token()
-	}
-	r.log.Record(history.Event{At: r.now(), Kind: history.Wrote, Op: op, Name: l.Name(), Token: l.Token(), OK: ok})
-}
-
 // soaked is one client of a round.
 type soaked struct {
 	*round
 	id       int
 	locks    *quorum.Coordinator
-	resource *resource
+	resource *history.Guarded
 	forever  context.Context
 	leases   sync.WaitGroup // whose end is not recorded yet
 }
@@ -77,7 +58,7 @@ func (w *caller) keep() {
 func (w *caller) pester() {
 	time.Sleep(upTo(w.Rand, soakTTL/25))
 	if op, l := w.acquire(w.forever, w.name(), "try", false); l != nil {
-		w.resource.write(op, l)
+		w.write(op, l)
 		w.release(op, l)
 	}
 }
@@ -99,7 +80,7 @@ func (w *caller) work() {
 // last takes a lock when everything is well, which must succeed.
 func (c *soaked) last(name string) {
 	if op, l := c.acquire(c.forever, name, "acquire", true); l != nil {
-		c.resource.write(op, l)
+		c.write(op, l)
 		c.release(op, l)
 	}
 }
@@ -134,7 +115,7 @@ func (c *soaked) acquire(ctx context.Context, name, how string, patient bool) (o
 		At: at, Kind: history.Granted, Op: op, Client: strconv.Itoa(c.id), Name: name, Holder: l.Holder(), Token: l.Token(),
 	})
 	c.leases.Go(func() {
-		end := max(at, c.outlive(l))
+		end := max(at, history.LastAlive(l, c.now))
 		c.log.Record(history.Event{At: end, Kind: history.Ended, Op: op, Text: l.Err().Error()})
 	})
 	return op, l
@@ -143,24 +124,8 @@ func (c *soaked) acquire(ctx context.Context, name, how string, patient bool) (o
 // lost is how the history tells of a lease that was lost.
 var lost = quorum.ErrLost.Error()
 
-// outlive waits for the end of a lease, and returns the last time at which it was seen alive. When it ended, to the
-// moment, is not known to anybody: on a busy machine the news may come long after, when another has the lock already.
-func (c *soaked) outlive(l *quorum.Lease) time.Duration {
-	var alive time.Duration
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for {
-		at := c.now()
-		if l.Err() != nil {
-			return alive
-		}
-		alive = at
-		select {
-		case <-l.Done():
-		case <-look.C:
-		}
-	}
-}
+// write writes to what the locks protect.
+func (c *soaked) write(op int, l *quorum.Lease) { c.resource.Write(strconv.Itoa(c.id), op, l) }
 
 // believes records that the lease is alive, if it is.
 func (c *soaked) believes(op int, l *quorum.Lease) bool {
@@ -188,7 +153,7 @@ func (w *caller) hold(op int, l *quorum.Lease, length, every time.Duration) {
 			time.Sleep(upTo(w.Rand, soakTTL/2))
 			fallthrough
 		default:
-			w.resource.write(op, l)
+			w.write(op, l)
 		}
 	}
 	w.release(op, l)
@@ -202,8 +167,8 @@ func (w *caller) nest(outer int, l *quorum.Lease) {
 	if inner == nil {
 		return
 	}
-	w.resource.write(op, inner)
-	w.resource.write(outer, l)
+	w.write(op, inner)
+	w.write(outer, l)
 	w.release(op, inner)
 }
 

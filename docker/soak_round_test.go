@@ -71,7 +71,7 @@ func (r *round) play() {
 	r.start = time.Now()
 	ctx, giveUp := context.WithCancel(context.Background()) // of those who wait as long as it takes
 	defer giveUp()
-	resource := &resource{last: map[string]int64{}, log: r.log, now: r.now}
+	resource := history.NewGuarded(r.log, r.now)
 	var all sync.WaitGroup
 	clients := make([]*soaked, soakClients)
 	for i := range clients {

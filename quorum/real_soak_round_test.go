@@ -43,7 +43,7 @@ func (r *soakRound) now() time.Duration { return time.Since(r.start) }
 func (r *soakRound) play() {
 	r.start = time.Now()
 	defer r.healed.Store(true) // a test that fails on the way must not leave clients behind that go on for ever
-	res := &resource{last: map[string]int64{}, log: r.log, now: r.now}
+	res := history.NewGuarded(r.log, r.now)
 	var all sync.WaitGroup
 	for i := range r.clients {
 		p := r.client(i, res)
@@ -92,7 +92,7 @@ func (r *soakRound) befall(events []soakEvent) {
 }
 
 // client starts a client that reaches the servers through proxies of its own.
-func (r *soakRound) client(i int, res *resource) *process {
+func (r *soakRound) client(i int, res *history.Guarded) *process {
 	proxies, urls := r.behindProxies()
 	c := r.clientAt(quorum.Config{TTL: r.ttl, NodeTimeout: r.nodeTimeout}, urls)
 	schedule := *r.schedule
@@ -100,7 +100,7 @@ func (r *soakRound) client(i int, res *resource) *process {
 		schedule.longest = 5
 	}
 	p := &process{schedule: &schedule, id: i, c: c, log: r.log, res: res, now: r.now, sleep: time.Sleep, done: r.healed.Load}
-	p.outlive = r.outlive
+	p.outlive = func(l *quorum.Lease) time.Duration { return history.LastAlive(l, r.now) }
 	if i == r.clients-1 { // the others stay, so that there is work
 		p.vanish = func() {
 			for _, x := range proxies {
@@ -127,27 +127,8 @@ func (p *process) pester() {
 		if err != nil {
 			p.failed(op, err)
 		} else if p.granted(op, l) {
-			p.res.write(p.name(), op, l)
+			p.res.Write(p.name(), op, l)
 			p.release(op, l)
-		}
-	}
-}
-
-// outlive waits for the end of a lease, and returns the last time at which it was seen alive. When it ended, to the
-// moment, is not known to anybody: on a busy machine the news may come long after, when another has the lock already.
-func (r *soakRound) outlive(l *quorum.Lease) time.Duration {
-	var alive time.Duration
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for {
-		at := r.now()
-		if l.Err() != nil {
-			return alive
-		}
-		alive = at
-		select {
-		case <-l.Done():
-		case <-look.C:
 		}
 	}
 }

@@ -13,34 +13,13 @@ import (
 	"github.com/redquorum/redquorum/quorum"
 )
 
-// resource is what the locks protect: it remembers the highest token and refuses writes with a lower one.
-type resource struct {
-	now func() time.Duration
-	log *history.Recorder
-
-	mu   sync.Mutex
-	last map[string]int64
-}
-
-func (r *resource) write(client string, op int, l *quorum.Lease) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ok := l.Token() >= r.last[l.Name()]
-	if ok {
-		r.last[l.Name()] = l.Token()
-	}
-	r.log.Record(history.Event{
-		At: r.now(), Kind: history.Wrote, Op: op, Client: client, Name: l.Name(), Token: l.Token(), OK: ok,
-	})
-}
-
 // process is one client of a run, be it in a simulated world or over real servers.
 type process struct {
 	*schedule
 	id   int
 	c    *quorum.Coordinator
 	log  *history.Recorder
-	res  *resource
+	res  *history.Guarded
 	dead atomic.Bool
 
 	// What is different from world to world.
@@ -151,7 +130,7 @@ func (p *process) last(name string) {
 		return
 	}
 	if p.granted(op, l) {
-		p.res.write(p.name(), op, l)
+		p.res.Write(p.name(), op, l)
 		p.release(op, l)
 	}
 }
@@ -235,7 +214,7 @@ func (w *caller) write(op int, l *quorum.Lease) {
 		pause = w.about(w.ttl)
 	}
 	w.sleep(pause)
-	w.res.write(w.name(), op, l)
+	w.res.Write(w.name(), op, l)
 }
 
 // nest adds a hold, and gives it back now or after the other.

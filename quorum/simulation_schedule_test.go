@@ -161,7 +161,7 @@ func (r *run) play(t *testing.T) {
 	for i := range r.nodes {
 		w.Node(i).Skew(rate(1), off())
 	}
-	res := &resource{last: map[string]int64{}, log: log, now: w.Now}
+	res := history.NewGuarded(log, w.Now)
 	var procs []*process
 	for i := range r.clients {
 		w.Client(i).Skew(rate(-1), off())
@@ -230,7 +230,7 @@ func (r *run) unclean(w *simulation.World, p *process) {
 }
 
 // start makes a client.
-func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recorder, res *resource) *process {
+func (r *run) start(t *testing.T, w *simulation.World, i int, log *history.Recorder, res *history.Guarded) *process {
 	client := w.Client(i)
 	var nodes []*node.Node
 	for j := range r.nodes {
