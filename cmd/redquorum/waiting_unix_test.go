@@ -102,6 +102,11 @@ func TestWaitingIsToldWhenItChanges(t *testing.T) {
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// It is given back once a quorum of nodes says so. The last one would still tell the next in turn of the first.
+	eventually(t, "it is free on every node", func() bool {
+		state, err := s.Inspect(t.Context(), "stock")
+		return err == nil && !slices.ContainsFunc(state.Nodes, func(n quorum.NodeState) bool { return n.Holder != "" })
+	})
 	second := s.hold("stock")
 	bySecond := held()
 	for i := range 2 {
