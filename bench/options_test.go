@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redquorum/redquorum/bench/internal/peers"
 )
 
 func TestWrongFlagsNameTheValueAndTheRule(t *testing.T) {
@@ -40,7 +42,7 @@ func TestWrongFlagsNameTheValueAndTheRule(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	o, err := parse(nil, nil)
-	if err != nil || o.duration != normalDuration || o.quick || o.html != "bench.html" || len(o.nodes) != 0 || len(o.peers) != 5 {
+	if err != nil || o.duration != normalDuration || o.quick || o.html != "bench.html" || len(o.nodes) != 0 || len(o.peers) != len(peers.All()) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o, err := parse([]string{"--quick"}, nil); err != nil || o.duration != quickDuration {

@@ -58,7 +58,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("%d peers, %v", len(all), err)
 	}
 	if _, err := peers.Select("redsink"); err == nil || err.Error() !=
-		`peer "redsink" is unknown: want some of redquorum,redsync,rueidislock,redislock,floor` {
+		`peer "redsink" is unknown: want some of redquorum,redsync,rueidislock,rueidislock-5,redislock,floor` {
 		t.Error(err)
 	}
 }

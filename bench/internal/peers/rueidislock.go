@@ -10,14 +10,21 @@ import (
 
 type rueidisLocker struct{ locker rueidislock.Locker }
 
-func openRueidislock(_ context.Context, urls []string, ttl time.Duration) (Locker, error) {
+// openRueidislock returns what opens one that locks a majority of so many keys.
+func openRueidislock(majority int32) func(context.Context, []string, time.Duration) (Locker, error) {
+	return func(_ context.Context, urls []string, ttl time.Duration) (Locker, error) {
+		return newRueidislock(urls, ttl, majority)
+	}
+}
+
+func newRueidislock(urls []string, ttl time.Duration, majority int32) (Locker, error) {
 	option, err := rueidis.ParseURL(urls[0])
 	if err != nil {
 		return nil, err
 	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   option,
-		KeyMajority:    1,
+		KeyMajority:    majority,
 		KeyValidity:    ttl,
 		NoLoopTracking: true,
 	})

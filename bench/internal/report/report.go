@@ -35,9 +35,10 @@ type Client struct {
 
 // modules are where the clients' code is.
 var modules = map[string]string{
-	"redsync":     "github.com/go-redsync/redsync/v4",
-	"rueidislock": "github.com/redis/rueidis",
-	"redislock":   "github.com/bsm/redislock",
+	"redsync":       "github.com/go-redsync/redsync/v4",
+	"rueidislock":   "github.com/redis/rueidis",
+	"rueidislock-5": "github.com/redis/rueidis",
+	"redislock":     "github.com/bsm/redislock",
 }
 
 // Clients describes the peers, with the versions that this program was built with.
