@@ -124,8 +124,8 @@ var handoffVariants = []variant{
 	{
 		name: "taken again at once after a hand-off",
 		rule: "does not take it once more before they had a chance",
-		file: "quorum/crowd.go",
-		old:  `!ln.crowd.handed && `, new: ``,
+		file: "quorum/turn.go",
+		old:  `case !cr.handed && ran < turn,`, new: `case ran < turn,`,
 		caught: []string{"quorum.TestOthersHaveAChanceAfterAHandOff"},
 	},
 }

@@ -1,0 +1,118 @@
+package main
+
+// turnVariants break who is told that a process lets others have a lock which goes round fast.
+var turnVariants = []variant{
+	{
+		name: "no end of a turn is announced",
+		rule: "it is announced on a channel of its own by the process whose turn is over",
+		file: "quorum/turn.go",
+		old:  `	case hasty && ran >= turn:`, new: `	case hasty && ran < turn:`,
+		caught: []string{"quorum.TestEndOfATurnIsAnnounced"},
+	},
+	{
+		name: "courtesy to nobody who attends",
+		rule: "if nobody has, the next turn begins at once",
+		file: "quorum/turn.go",
+		old:  `	if others <= 0 {`, new: `	if others < 0 {`,
+		caught: []string{"quorum.TestTurnThatNobodyAttendsToGoesOn"},
+	},
+	{
+		name: "an announcement for every few holds",
+		rule: "how many holds a turn has at least that is announced: that takes a round trip, and a hold two",
+		file: "quorum/turn.go",
+		old:  `turnHolds = 20`, new: `turnHolds = 2`,
+		caught: []string{"quorum.TestTurnThatNobodyAttendsToGoesOn"},
+	},
+	{
+		name: "whoever was quicker is not noticed",
+		rule: "whoever finds it free and no later token, knows that nobody was quicker",
+		file: "quorum/turn.go",
+		old:  `s.Holder == "" && (s.Fence <= token || w.still(s))`, new: `s.Holder == ""`,
+		caught: []string{"quorum.TestTokenTellsWhetherSomebodyWasQuicker"},
+	},
+	{
+		name: "one look at a lock that goes round fast",
+		rule: "one that goes round fast is free at every other look",
+		file: "quorum/crowd.go",
+		old:  `!fence || w.still(s)`, new: `!fence || true`,
+		caught: []string{"quorum.TestLockThatGoesRoundFastIsNotTakenForFree"},
+	},
+	{
+		name: "two looks, no token",
+		rule: "nobody had the lock since a look that found it free",
+		file: "quorum/turn.go",
+		old:  `again.Holder == "" && again.Fence == s.Fence`, new: `again.Holder == ""`,
+		caught: []string{"quorum.TestLockThatGoesRoundFastIsNotTakenForFree"},
+	},
+	{
+		name: "nobody attends",
+		rule: "who waits for a lock that goes round fast is told of the end of each turn",
+		file: "quorum/turn.go",
+		old:  `<= patience+1`, new: `< 0*patience`,
+		caught: []string{"quorum.TestEndOfATurnIsToldToThoseWhoAttend"},
+	},
+	{
+		name: "attending for ever",
+		rule: "the end of a wait leaves nothing behind",
+		file: "quorum/line.go",
+		old: `	ln.hushTurns()
+`, new: ``,
+		caught: []string{"quorum.TestEndOfATurnIsToldToThoseWhoAttend"},
+	},
+	{
+		name: "whoever does not come back tells nobody",
+		rule: "the end of a turn that is over since nobody of this process comes back",
+		file: "quorum/turn.go",
+		old:  `	if !known || ln.all.closed {`, new: `	if known || ln.all.closed {`,
+		caught: []string{"quorum.TestProcessThatDoesNotComeBackTellsThoseWhoAttend"},
+	},
+	{
+		name: "whoever comes back tells, too",
+		rule: "since nobody of this process comes back",
+		file: "quorum/turn.go",
+		old:  `	if token == 0 || ln.users > 0 || ln.held() || ln.c.enter() != nil {`, new: `	if token == 0 || ln.c.enter() != nil {`,
+		caught: []string{"quorum.TestEndOfATurnIsAnnounced"},
+	},
+	{
+		name: "the token of a hold before",
+		rule: "the announcement carries the last token that was granted in the turn",
+		file: "quorum/hold.go",
+		old:  `h.c.lines.given(h)`, new: `h.c.lines.given(&hold{claim: h.claim, fence: h.fence - 1})`,
+		caught: []string{"quorum.TestTokenOfATurnsEndIsThatOfTheLastHold"},
+	},
+	{
+		name: "whoever thinks for a moment never lets others in",
+		rule: "is repeated if the process does",
+		file: "quorum/turn.go",
+		old:  `	case cr.parted > 0:`, new: `	case cr.parted < 0:`,
+		caught: []string{"quorum.TestOthersHaveALockThatOneProcessWantsAllTheTime"},
+	},
+	{
+		name: "an announcement is waited for",
+		rule: "whoever goes on shall not wait for a node that hangs",
+		file: "quorum/turn.go",
+		old:  `announceTrips = 8`, new: `announceTrips = 1000000`,
+		caught: []string{"quorum.TestAnnouncementDoesNotWaitForANodeThatHangs"},
+	},
+	{
+		name: "deaf to turns and to releases",
+		rule: "makes them listen to each release",
+		file: "quorum/crowd.go",
+		old:  `ln.turns == nil && !ln.deafToEar ||`, new: `ln.turns == nil ||`,
+		caught: []string{"quorum.TestWaiterThatMayNotAttendListensToReleases"},
+	},
+	{
+		name: "each client its own ear",
+		rule: "the same for all clients that call the nodes by the same names",
+		file: "quorum/turn.go",
+		old:  `v := h.Sum64(); v >= best`, new: `v := h.Sum64(); v >= 0*best`,
+		caught: []string{"quorum.TestClientsAgreeWhereTurnsAreAnnounced"},
+	},
+	{
+		name: "a dead ear",
+		rule: "one that answers",
+		file: "quorum/turn.go",
+		old:  `n.silent.Load() || n.unseen.Load()`, new: `n.silent.Load()`,
+		caught: []string{"quorum.TestClientsAgreeWhereTurnsAreAnnounced"},
+	},
+}
