@@ -40,8 +40,8 @@ func ExampleNode() {
 	reply, err := n.Run(ctx, acquire, n.Clock().Now().Add(5*time.Second))
 	fmt.Println(reply.Status, err)
 
-	seen, err := n.Look(ctx, "stock", false)
-	fmt.Println(seen.Holder, err)
+	holder, _, err := n.Look(ctx, "stock")
+	fmt.Println(holder, err)
 	// Output:
 	// granted <nil>
 	// me:1 <nil>

@@ -285,14 +285,9 @@ func (s *suspendable) sleep(d time.Duration) {
 // ear hears what a node announces about a lock. It comes before the clients, and so goes after them: miniredis does not bear
 // that one comes or goes while it is asked who listens, or told something, nor that nobody reads what it is told.
 func (cl *cluster) ear(i int, name string) (heard <-chan string) {
-	return cl.hears(i, script.Channel(name))
-}
-
-// hears hears what is published on a channel of a node.
-func (cl *cluster) hears(i int, channel string) (heard <-chan string) {
 	sub, all := cl.nodes[i].Redis().NewSubscriber(), make(chan string, 1000)
 	cl.t.Cleanup(sub.Close)
-	sub.Subscribe(channel)
+	sub.Subscribe(script.Channel(name))
 	go func() {
 		for m := range sub.Messages() {
 			all <- m.Message

@@ -3,13 +3,11 @@ package quorum
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
-	"github.com/redquorum/redquorum/node"
 )
 
 // Crowds.
@@ -19,33 +17,27 @@ import (
 //
 //   - Those who wait know how many they are: the lock's channel has so many subscribers, and a node counts them. After a
 //     wake each comes at a random moment of a time that has a slot for each of them; who was late before has a slot less
-//     each time, and at last a part of one, so the longest waits come first, as a rule. Who has no rival comes at once.
+//     each time, so the longest waits come first, as a rule. Who has no rival comes at once.
 //   - Who comes after a delay looks before it tries. A look is one plain read on one node: whoever finds somebody else there
 //     has cost a fifth of a message a node, and no script.
 //   - Who has given the lock back, learns from the release that others wait for it, and has had it again and again for a
 //     turn, or handed it on within the process, does not take it once more before they had a chance: it draws a moment as
 //     they do. A process that nobody waits for goes on at full speed.
 //   - Where a lock changes hands every few milliseconds, the messages about it cost more than the lock: one for each node,
-//     release and process. Then a waiter stops listening, attends to the ends of turns instead (turn.go), and looks now and then,
-//     until it finds the same holder twice or its patience is over; of those who listen again the holder hears.
+//     release and process. Then a waiter stops listening, and looks now and then, until it finds the same holder twice or
+//     its patience is over; of those who listen again the holder hears.
 //
 // This is carrier sense with a contention window, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the
 // number of stations known. Between processes there is no order, but nobody starves: see TestCrowd.
 type crowd struct {
-	others  int           // who wait for the name elsewhere, when they were last counted
-	rival   string        // who had the lock when we looked last
-	polite  bool          // others waited when this process gave it back
-	run     clock.Instant // when this process began to have it again and again; zero if it does not
-	holds   int           // how often it has had it since
-	handed  bool          // since then it went from one to the next within this process
-	foreign bool          // somebody else has had it since this process had
-	parted  int64         // the last token of a turn that ended since nobody of this process came back for a while; 0 if none did
-	known   bool          // this process waited for it when it went round too fast to be told
+	others int           // who wait for the name elsewhere, when they were last counted
+	rival  string        // who had the lock when we looked last
+	polite bool          // others waited when this process gave it back
+	run    clock.Instant // when this process began to have it again and again; zero if it does not
+	handed bool          // since then it went from one to the next within this process
 
 	busy      bool          // the lock changes hands too fast to be told
 	listeners int           // who listened elsewhere when we looked last
-	attending int           // who attended elsewhere to the ends of turns then
-	told      clock.Instant // when the end of one was announced
 	releases  int           // announcements of all nodes, since
 	since     clock.Instant // when they began to be counted
 }
@@ -61,11 +53,14 @@ const (
 	// mostSpread bounds how long a lock may be left alone by the last of a crowd that has gone.
 	mostSpread = time.Second
 
+	// turn is how long a process may have the lock again and again while others wait.
+	turn = 50 * time.Millisecond
+
 	// Too fast to be told is a lock whose releases are less than busyTrips round trips apart, over busyReleases of them; or,
 	// where busyOthers others wait, less than busyInterval. Looks are then busyPause apart, and up to four times as much, and
-	// whoever was told of no end of a turn for busyPatience listens all the same: then the holder hears of it. But only if no more
-	// than one other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on: one
-	// is enough to tell the holder, and each costs it a message for each node and release. After busyEars times that everybody
+	// whoever was out of luck for busyPatience listens all the same: then the holder hears of it. But only if no more than one
+	// other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on: one is
+	// enough to tell the holder, and each costs it a message for each node and release. After busyEars times that everybody
 	// does: not all who listen need be waiting.
 	busyTrips    = 10
 	busyOthers   = 3
@@ -76,14 +71,14 @@ const (
 	busyEars     = 4
 )
 
-// heardRelease takes in an announcement of a release. It is called with ln.mu held.
-func (ln *line) heardRelease() {
-	cr, now := &ln.crowd, ln.c.clock.Now()
+// heard takes in an announcement of one of n nodes.
+func (cr *crowd) heard(n int, now clock.Instant, roundTrip time.Duration) {
 	if cr.releases == 0 {
 		cr.since = now
 	}
-	if cr.releases++; cr.releases > busyReleases*len(ln.c.nodes) {
-		cr.busy = ln.tooFast(now.Sub(cr.since) / busyReleases)
+	if cr.releases++; cr.releases > busyReleases*n {
+		each := now.Sub(cr.since) / busyReleases
+		cr.busy = each < busyTrips*roundTrip || each < busyInterval && cr.others >= busyOthers
 		cr.releases = 0
 	}
 }
@@ -91,19 +86,16 @@ func (ln *line) heardRelease() {
 // seen takes in who has the lock now, and tells whether it was somebody else before.
 func (cr *crowd) seen(holder string) (moved bool) {
 	moved = holder != cr.rival
-	cr.rival, cr.busy, cr.foreign = holder, cr.busy && moved, true
+	cr.rival, cr.busy = holder, cr.busy && moved
 	return moved
 }
 
-// spread is the time of which those who wait draw a moment, if there are so many others and they were late so often.
-func (c *Coordinator) spread(others, late int) time.Duration {
-	trips := slotTrips + slotTripsMore*math.Log(float64(others+1))
-	slot := max(leastSlot, time.Duration(trips*float64(c.roundTrip())))
-	n := others + 1
-	if late >= n {
-		return min(slot*time.Duration(n)/time.Duration(late+1), mostSpread)
-	}
-	return min(time.Duration(n-late)*slot, mostSpread)
+// spread is the time of which those who wait draw a moment after a release, if they were late so often. It is called with
+// ln.mu held.
+func (ln *line) spread(late int) time.Duration {
+	trips := slotTrips + slotTripsMore*math.Log(float64(ln.crowd.others+1))
+	slot := max(leastSlot, time.Duration(trips*float64(ln.c.roundTrip())))
+	return min(time.Duration(max(1, ln.crowd.others+1-late))*slot, mostSpread)
 }
 
 // roundTrip is how long a quorum of nodes takes to answer, as far as is known.
@@ -116,22 +108,42 @@ func (c *Coordinator) roundTrip() time.Duration {
 	return took[c.need-1]
 }
 
-// crowded tells whether the lock changes hands too fast to listen, for who waits since then.
-func (ln *line) crowded(since clock.Instant) bool {
+// crowded tells whether the lock changes hands too fast to listen, for who has waited so long.
+func (ln *line) crowded(waited time.Duration) bool {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if since.Before(ln.crowd.told) {
-		since = ln.crowd.told
-	}
-	patience := int(ln.c.clock.Now().Sub(since) / busyPatience)
-	return ln.crowd.busy && (ln.turns == nil && !ln.deafToEar || patience == 0 || min(ln.crowd.listeners, busyEars) > patience)
+	patience := int(waited / busyPatience)
+	return ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)
 }
 
 // delay is how long to stay away after a wake.
 func (w *waiter) delay() time.Duration {
 	w.line.mu.Lock()
 	defer w.line.mu.Unlock()
-	return w.c.upTo(w.c.spread(w.line.crowd.others, w.late))
+	return w.c.upTo(w.line.spread(w.late))
+}
+
+// courtesy is how long to stay away after this process gave the lock back to others who waited; 0 if nobody did.
+func (ln *line) courtesy() time.Duration {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if !ln.crowd.polite || !ln.crowd.handed && ln.c.clock.Now().Sub(ln.crowd.run) < turn {
+		return 0
+	}
+	ln.crowd.polite, ln.crowd.handed, ln.crowd.run = false, false, clock.Instant{}
+	return ln.c.upTo(ln.spread(0))
+}
+
+// won takes in that this process has the lock now, with a wait or without.
+func (ln *line) won(h *hold, waited bool) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.ours = h
+	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
+	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {
+		ln.crowd.run = ln.c.clock.Now()
+	}
+	ln.crowd.polite, ln.crowd.handed = false, false
 }
 
 // found takes in the votes of an attempt that failed.
@@ -140,7 +152,6 @@ func (ln *line) found(votes []Vote) {
 	defer ln.mu.Unlock()
 	if holder := strongest(votes); holder != "" {
 		ln.crowd.seen(holder)
-		ln.interrupted()
 	}
 }
 
@@ -159,18 +170,16 @@ func strongest(votes []Vote) (holder string) {
 
 // A sight is what a look at one node showed: who has the lock there, and how many listen.
 type sight struct {
-	node.Sight
-	node int
-	err  error
+	node      int
+	holder    string
+	listeners int
+	err       error
 }
 
 // lookAt draws a node to look at: one that answers. To count, one where who looks is known to be counted, too, if there is one;
 // but not each time, since of those which refuse messages nobody else would tell that the lock has become free.
 func (w *waiter) lookAt(count bool) int {
 	c := w.c
-	if w.line.busy() {
-		return w.line.ear() // where those who attend are counted
-	}
 	first := int(c.random() * float64(len(c.nodes)))
 	answers := -1
 	for k := range c.nodes {
@@ -186,102 +195,50 @@ func (w *waiter) lookAt(count bool) int {
 	return max(answers, 0)
 }
 
-// look looks at a node; at the token that was granted last, too, if it shall.
-func (w *waiter) look(i int, fence bool) sight {
-	s, err := ask(w, i, w.c.cfg.NodeTimeout, func(ctx context.Context, n *node.Node) (node.Sight, error) {
-		return n.Look(ctx, w.line.key, fence)
-	})
-	return sight{Sight: s, node: i, err: err}
-}
-
-// ask asks a node what decides nothing, and waits for so long. It does not outlast the wait.
-func ask[T any](w *waiter, i int, patience time.Duration, question func(ctx context.Context, n *node.Node) (T, error)) (answer T, err error) {
-	c := w.c
-	type outcome struct {
-		answer T
-		err    error
-	}
-	told := make(chan outcome, 1)
+// look looks at a node. It does not outlast the wait.
+func (w *waiter) look(count bool) sight {
+	c, i := w.c, w.lookAt(count)
+	seen := make(chan sight, 1)
 	c.background.do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
 		defer cancel()
-		var o outcome
-		o.answer, o.err = question(ctx, c.nodes[i].Node)
-		switch hasty := patience < c.cfg.NodeTimeout && errors.Is(o.err, node.ErrTimeout); {
-		case o.err == nil:
-			c.nodes[i].unseen.Store(false)
-		case !hasty && !node.Refused(o.err): // that would say nothing about the node
-			c.nodes[i].unseen.Store(true)
-		}
-		told <- o
+		s := sight{node: i}
+		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.key)
+		seen <- s
 	})
 	select {
-	case o := <-told:
-		return o.answer, o.err
+	case s := <-seen:
+		return s
 	case <-w.ctx.Done():
-		return answer, w.ctx.Err()
+		return sight{node: i, err: w.ctx.Err()}
 	case <-c.closing:
-		return answer, ErrClosed
+		return sight{node: i, err: ErrClosed}
 	}
 }
 
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
 func (w *waiter) free(woken, count bool) bool {
-	fence := w.line.busy()
-	s := w.look(w.lookAt(count), fence)
+	s := w.look(count)
 	if s.err != nil {
 		return true
 	}
-	moved := w.line.sees(s)
-	switch {
-	case s.Holder == "":
-		return woken || !fence || w.still(s)
-	case woken && moved:
+	ln := w.line
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	if ln.subscribed && ln.confirmed[s.node] {
+		s.listeners-- // this process
+	}
+	ln.crowd.listeners = max(0, s.listeners)
+	if ln.subscribed {
+		ln.crowd.others = ln.crowd.listeners
+	}
+	if s.holder == "" {
+		return true
+	}
+	moved := ln.crowd.seen(s.holder)
+	if woken && moved {
 		w.late++
 	}
 	return woken && !moved
-}
-
-// taken tells whether somebody has the lock on two nodes: on one it may be a remnant of a try that failed. Who it is may change
-// from one look to the next.
-func (w *waiter) taken() bool {
-	i := w.lookAt(false)
-	if w.c.need == 1 {
-		return w.look(i, false).Holder != ""
-	}
-	for _, k := range [...]int{i, (i + 1) % len(w.c.nodes)} {
-		if s := w.look(k, false); s.err != nil || s.Holder == "" {
-			return false
-		}
-	}
-	return true
-}
-
-// sees takes in what a look showed, and tells whether somebody else has the lock than before.
-func (ln *line) sees(s sight) (moved bool) {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	cr := &ln.crowd
-	if ln.subscribed && ln.confirmed[s.node] {
-		s.Listeners-- // this process
-	}
-	if ln.attends(s.node) {
-		s.Attending-- // this process
-	}
-	cr.listeners, cr.attending = max(0, s.Listeners), max(0, s.Attending)
-	if ln.subscribed {
-		cr.others = cr.listeners
-	}
-	if s.Holder != "" {
-		moved = cr.seen(s.Holder)
-	}
-	return moved
-}
-
-// busy tells whether the lock changes hands too fast to be told.
-func (ln *line) busy() bool {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	return ln.crowd.busy
 }

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,62 +194,6 @@ func TestCrowd(t *testing.T) {
 				t.Errorf("somebody starved: want nobody to wait for more than %v", limit)
 			}
 		})
-	}
-}
-
-// One process wants a lock nearly all the time, others now and then. They have it soon, and the one loses little by it, however
-// long it needs to come back.
-func TestOthersHaveALockThatOneProcessWantsAllTheTime(t *testing.T) {
-	const (
-		hold, between = time.Millisecond, 150 * time.Millisecond
-		length        = 10 * time.Second
-	)
-	link := simulation.Weather{Latency: 500 * time.Microsecond}
-	for think, wait := range map[time.Duration]time.Duration{
-		0: 1500 * time.Millisecond, 1500 * time.Microsecond: 500 * time.Millisecond, 2 * time.Millisecond: 500 * time.Millisecond,
-	} {
-		for _, others := range []int{1, 4} {
-			t.Run(fmt.Sprintf("%v, %d others", think, others), func(t *testing.T) {
-				inOneThread(func() {
-					synctest.Test(t, func(t *testing.T) {
-						_, all := population(t, *crowdSeed, 5, 1+others, func(int, int) simulation.Weather { return link })
-						start := time.Now()
-						take := func(i int, pause time.Duration) (holds int, longest time.Duration) {
-							for time.Since(start) < length {
-								asked := time.Now()
-								l := mustWait(t, all[i], "stock")
-								holds, longest = holds+1, max(longest, time.Since(asked))
-								time.Sleep(hold)
-								mustRelease(t, l)
-								time.Sleep(pause)
-							}
-							return holds, longest
-						}
-						var group sync.WaitGroup
-						var greedy int
-						longest := make([]time.Duration, others)
-						group.Go(func() { greedy, _ = take(0, think) })
-						for i := range others {
-							group.Go(func() {
-								time.Sleep(time.Duration(i) * 7 * time.Millisecond)
-								_, longest[i] = take(1+i, between)
-							})
-						}
-						group.Wait()
-						// A hold takes two round trips besides; a tenth is the others'.
-						most := int(length / (hold + think + 4*link.Latency))
-						t.Logf("%d holds of at most %d; the others waited for %v at most", greedy, most, slices.Max(longest))
-						if greedy < most/2 {
-							t.Error("too few")
-						}
-						if slices.Max(longest) > wait {
-							t.Error("they starved")
-						}
-						closeAll(all)
-					})
-				})
-			})
-		}
 	}
 }
 

@@ -80,9 +80,6 @@ func (ls *lines) handOff(l *Lease) bool {
 	if lease != nil {
 		w.stepped, w.promised = true, true
 		ln.crowd.handed = true
-		if !ln.crowd.run.IsZero() {
-			ln.crowd.holds++
-		}
 	}
 	ln.mu.Unlock()
 	for _, cancel := range cancels {

@@ -251,7 +251,7 @@ func (d *departing) put(i int, a answer) {
 		h.gone.happen()
 		h.mu.Unlock()
 		if first {
-			h.c.lines.given(h)
+			h.c.lines.given(h.name)
 		}
 	}
 }

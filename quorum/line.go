@@ -35,14 +35,6 @@ type line struct {
 	ours    *hold    // the last one that was had from this line
 	stops   []func() // of the subscriptions; nil while there are none
 
-	// Of the ends of turns (turn.go): who ends their subscription, nil while there is none; where it is; and the last token of one
-	// that was announced and not seen to yet.
-	turns     func()
-	turnsEar  int
-	heardEar  bool // messages arrive from it
-	deafToEar bool // it refuses them
-	ended     int64
-
 	// The wake rule: free are the nodes my last attempt found free, announced those that announced a release since it
 	// was sent. A holder of {1,2,3} is never announced by 4 and 5, so neither alone would do.
 	free      []bool
@@ -55,8 +47,6 @@ type line struct {
 	crowd      crowd
 
 	closing *time.Timer // guarded by all.mu: runs while nobody has joined, see linger
-	parting *time.Timer // guarded by all.mu: runs after a release while nobody has joined, see turn.go
-	leaving int64       // guarded by all.mu: the token of the release; 0 if there is nothing to announce
 }
 
 // linger is how long a line is kept when nobody waits any more: a process that takes a lock again and again would else meet
@@ -131,9 +121,6 @@ func (ln *line) leave(w *waiter) {
 	defer ln.all.mu.Unlock()
 	ln.users--
 	ln.empty()
-	if ln.leaving > 0 {
-		ln.partLater(ln.leaving)
-	}
 }
 
 // empty decides what becomes of a line if nobody has joined it. It is called with all.mu held.
@@ -159,16 +146,12 @@ func (ln *line) held() bool {
 	return h != nil && !h.isGone()
 }
 
-// given takes in that a hold has been given back.
-func (ls *lines) given(h *hold) {
+// given takes in that a lock which was had from a line has been given back.
+func (ls *lines) given(name string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln := ls.byName[h.name]; ln != nil {
+	if ln := ls.byName[name]; ln != nil {
 		ln.empty()
-		ln.mu.Lock()
-		ln.crowd.foreign = false
-		ln.mu.Unlock()
-		ln.partLater(h.fence)
 	}
 }
 
@@ -197,9 +180,6 @@ func (ls *lines) remove(ln *line) {
 	}
 	if ln.closing != nil {
 		ln.closing.Stop()
-	}
-	if ln.parting != nil {
-		ln.parting.Stop()
 	}
 	ln.hush()
 }
@@ -251,12 +231,6 @@ func (ls *lines) released(c *Coordinator, name string, i, heard int) {
 
 // hush ends the subscriptions, if there are any.
 func (ln *line) hush() {
-	ln.hushReleases()
-	ln.hushTurns()
-}
-
-// hushReleases ends those to releases.
-func (ln *line) hushReleases() {
 	ln.mu.Lock()
 	stops := ln.stops
 	ln.stops, ln.subscribed = nil, false
@@ -299,7 +273,7 @@ func (ln *line) hear(i int, e node.Event) {
 		ln.announced[i] = true
 		ln.signalIfFree()
 	case e.Payload == script.Free:
-		ln.heardRelease()
+		ln.crowd.heard(len(ln.c.nodes), ln.c.clock.Now(), ln.c.roundTrip())
 		ln.announced[i] = true
 		ln.signalIfFree()
 	}
@@ -309,8 +283,12 @@ func (ln *line) hear(i int, e node.Event) {
 func (ln *line) attempting() int {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	clear(ln.announced)
 	clear(ln.free)
-	ln.forgetNews()
+	select {
+	case <-ln.wake:
+	default:
+	}
 	ln.attempts++
 	return ln.attempts
 }
@@ -390,13 +368,7 @@ func (ln *line) alone() bool {
 func (ln *line) awake() {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	ln.forgetNews()
-}
-
-// forgetNews is called with ln.mu held.
-func (ln *line) forgetNews() {
 	clear(ln.announced)
-	ln.ended = 0
 	select {
 	case <-ln.wake:
 	default:

@@ -16,7 +16,6 @@ type voter struct {
 
 	typical atomic.Int64 // how long answers take, smoothed, in nanoseconds; 0 if none ever came
 	silent  atomic.Bool  // the last request was not answered
-	unseen  atomic.Bool  // the last plain question was not answered, and nothing has been since
 
 	pace   pace
 	health health
@@ -25,7 +24,6 @@ type voter struct {
 // answered takes in how long an answer took.
 func (v *voter) answered(took time.Duration) {
 	v.silent.Store(false)
-	v.unseen.Store(false)
 	old := time.Duration(v.typical.Load())
 	if old == 0 {
 		old = took

@@ -73,11 +73,7 @@ func (w *waiter) serve() (*Lease, error) {
 			if _, over := w.sleep(nil, comeBack(v.roundTrip, c.cfg.NodeTimeout, round+rivals(v.votes), c.random)); over != nil {
 				return nil, over
 			}
-			w.line.found(v.votes)
-			// Whoever won may have it again and again: to try unseen would be to get in its way each time.
-			if !w.taken() {
-				continue
-			}
+			continue
 		}
 		round = 0
 		if over := w.stand(v, last); over != nil {
@@ -100,10 +96,24 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given || w.lease != nil {
 			return over
 		}
-		if s := w.look(w.lookAt(false), false); s.err == nil && s.Holder != h.holder {
+		if s := w.look(false); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
+}
+
+// letOthers stays away for a while if others waited when this process gave the lock back, and if one of them has it then,
+// until that one is done.
+func (w *waiter) letOthers() error {
+	d := w.line.courtesy()
+	if d == 0 {
+		return nil
+	}
+	w.waits(0)
+	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false, false) {
+		return over
+	}
+	return w.stand(&verdict{}, nil)
 }
 
 // stand waits until it is worth trying again: others have the lock, or too few nodes answer.
@@ -113,10 +123,11 @@ func (w *waiter) stand(v, last *verdict) error {
 	ln.found(v.votes)
 	due := w.due(v)
 	for {
-		ln.followOn()
+		woken := false
 		switch {
-		case ln.crowded(w.since):
-			if come, over := w.attend(); come || over != nil {
+		case ln.crowded(w.c.clock.Now().Sub(w.since)):
+			ln.hush()
+			if _, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause)); over != nil {
 				return over
 			}
 		case ln.listen():
@@ -126,9 +137,10 @@ func (w *waiter) stand(v, last *verdict) error {
 			if w.free(false, true) {
 				return nil
 			}
+			continue
 		default:
-			woken, over := w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last))))
-			if over != nil {
+			var over error
+			if woken, over = w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last)))); over != nil {
 				return over
 			}
 			if woken && ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
@@ -140,9 +152,9 @@ func (w *waiter) stand(v, last *verdict) error {
 				}
 				ln.awake()
 			}
-			if w.free(woken, woken) {
-				return nil
-			}
+		}
+		if w.free(woken, woken) {
+			return nil
 		}
 	}
 }

@@ -18,12 +18,11 @@
 //
 // Keys, channel and payloads are Redisson's (see [LockKey], [Channel]), so Go and Java services share a lock:
 //
-//	NAME                                hash: holder -> hold count; expires with the lock
-//	redisson_lock__channel:{NAME}       channel: "0" the lock is free, "1" only a failed attempt was rolled back
-//	redisson_lock__channel:{NAME}:turn  channel: a process lets others have the lock (see [TurnChannel])
-//	redquorum_fence:{NAME}              string: highest fencing token granted here
-//	redquorum_revoked:{NAME}            string: holders force-released here, separated by spaces
-//	redquorum_node                      hash: the node's record of itself, see check.lua
+//	NAME                              hash: holder -> hold count; expires with the lock
+//	redisson_lock__channel:{NAME}     channel: "0" the lock is free, "1" only a failed attempt was rolled back
+//	redquorum_fence:{NAME}            string: highest fencing token granted here
+//	redquorum_revoked:{NAME}          string: holders force-released here, separated by spaces
+//	redquorum_node                    hash: the node's record of itself, see check.lua
 //
 // Numbers never become strings inside Lua except through string.format('%.0f'): Lua writes 1.7e+15 otherwise.
 //

@@ -16,11 +16,6 @@ func LockKey(name string) string { return name }
 
 const channelPrefix, fencePrefix, revokedPrefix = "redisson_lock__channel:", "redquorum_fence:{", "redquorum_revoked:{"
 
-// TurnChannel returns the channel on which redquorum announces, with the last token that was granted, that a process which had
-// the lock again and again lets others have it. It begins with the channel of releases, so that who may listen to one may listen to
-// both.
-func TurnChannel(name string) string { return Channel(name) + ":turn" }
-
 // Channel returns the channel on which the lock's release is announced. Like Redisson, it adds no braces to a name
 // that has some.
 func Channel(name string) string {

@@ -124,8 +124,8 @@ var handoffVariants = []variant{
 	{
 		name: "taken again at once after a hand-off",
 		rule: "does not take it once more before they had a chance",
-		file: "quorum/turn.go",
-		old:  `case !cr.handed && ran < turn,`, new: `case ran < turn,`,
+		file: "quorum/crowd.go",
+		old:  `!ln.crowd.handed && `, new: ``,
 		caught: []string{"quorum.TestOthersHaveAChanceAfterAHandOff"},
 	},
 }

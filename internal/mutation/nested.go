@@ -113,7 +113,7 @@ var nestedVariants = []variant{
 		name: "the local hold believed in",
 		rule: "the process may be the last to know that it has lost it",
 		file: "quorum/wait.go",
-		old:  `s.err == nil && s.Holder != h.holder {`, new: `false && s.Holder != h.holder {`,
+		old:  `s.err == nil && s.holder != h.holder {`, new: `false && s.holder != h.holder {`,
 		caught: []string{"quorum.TestLocalHoldThatWasForceReleasedHoldsUpNobody"},
 	},
 }

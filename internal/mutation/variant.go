@@ -26,7 +26,7 @@ type variant struct {
 func table() []variant {
 	return slices.Concat(
 		attemptVariants, holdVariants, nestedVariants, releaseVariants, handoffVariants, waitVariants, luaVariants, groundVariants, guardVariants, sentinelVariants,
-		clockVariants, streamVariants, prefixVariants, turnVariants,
+		clockVariants, streamVariants, prefixVariants,
 	)
 }
 

@@ -118,7 +118,7 @@ var waitVariants = []variant{
 		rule: "what was announced before it is sent, it will see for itself",
 		file: "quorum/line.go",
 		old: `	clear(ln.announced)
-	ln.ended = 0`, new: `	ln.ended = 0`,
+	clear(ln.free)`, new: `	clear(ln.free)`,
 		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
 	},
 	{
@@ -154,14 +154,14 @@ var waitVariants = []variant{
 	{
 		name: "no courtesy",
 		rule: "does not take it once more before they had a chance",
-		file: "quorum/turn.go",
-		old:  `case !cr.handed && ran < turn, `, new: `case ln.name != "", `,
+		file: "quorum/crowd.go",
+		old:  `if !ln.crowd.polite || `, new: `if ln.name != "" || `,
 		caught: []string{"quorum.TestCourtesyDoesNotKeepAShortWaitFromTrying", "quorum.TestProcessThatHadItForATurnLetsOthersIn"},
 	},
 	{
 		name: "courtesy at any price",
 		rule: "whoever has but a moment shall have tried",
-		file: "quorum/turn.go",
+		file: "quorum/wait.go",
 		old:  `w.sleep(nil, w.part(d))`, new: `w.sleep(nil, max(d, 0*w.part(d)))`,
 		caught: []string{"quorum.TestCourtesyDoesNotKeepAShortWaitFromTrying"},
 	},
@@ -176,28 +176,28 @@ var waitVariants = []variant{
 		name: "others not counted",
 		rule: "a time that has a slot for each of the others",
 		file: "quorum/crowd.go",
-		old:  `cr.others = cr.listeners`, new: `cr.others = min(1, cr.listeners)`,
+		old:  `ln.crowd.others = ln.crowd.listeners`, new: `ln.crowd.others = min(1, ln.crowd.listeners)`,
 		caught: []string{"quorum.TestDelayAfterAWakeGrowsWithTheCrowd"},
 	},
 	{
 		name: "listening to a lock that is too fast",
 		rule: "then a waiter stops listening",
 		file: "quorum/crowd.go",
-		old:  `	return ln.crowd.busy && (`, new: `	return ln.crowd.busy && false && (`,
+		old:  `	return ln.crowd.busy`, new: `	return ln.crowd.busy && false`,
 		caught: []string{"quorum.TestWaiterOfALockThatIsTooFastStopsListening"},
 	},
 	{
 		name: "patience without an end",
 		rule: "whoever was out of luck for busyPatience listens all the same",
 		file: "quorum/crowd.go",
-		old:  `(ln.turns == nil && !ln.deafToEar || patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `patience >= 0`,
+		old:  `ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `ln.crowd.busy && patience >= 0`,
 		caught: []string{"quorum.TestWaiterOfALockThatIsTooFastStopsListening"},
 	},
 	{
 		name: "whoever has no patience listens",
 		rule: "after twice the time, if no more than one does",
 		file: "quorum/crowd.go",
-		old:  `(ln.turns == nil && !ln.deafToEar || patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `patience == 0`,
+		old:  `ln.crowd.busy && (patience == 0 || min(ln.crowd.listeners, busyEars) > patience)`, new: `ln.crowd.busy && patience == 0`,
 		caught: []string{"quorum.TestWaiterOfALockThatIsTooFastStopsListening"},
 	},
 	{
@@ -303,7 +303,7 @@ var waitVariants = []variant{
 		name: "a look outlasts the wait",
 		rule: "it does not outlast the wait",
 		file: "quorum/crowd.go",
-		old:  `	case <-w.ctx.Done():` + "\n" + `		return answer`, new: `	case <-context.Background().Done():` + "\n" + `		return answer`,
+		old:  `	case <-w.ctx.Done():` + "\n" + `		return sight`, new: `	case <-context.Background().Done():` + "\n" + `		return sight`,
 		caught: []string{"quorum.TestWaiterThatLooksAtAHungNodeEndsAtOnce"},
 	},
 	{
