@@ -10,28 +10,24 @@ import (
 
 type rueidisLocker struct{ locker rueidislock.Locker }
 
-// openRueidislock returns what opens one that locks a majority of so many keys.
+// openRueidislock returns what opens one for which so many keys of twice as many less one make a lock.
 func openRueidislock(majority int32) func(context.Context, []string, time.Duration) (Locker, error) {
 	return func(_ context.Context, urls []string, ttl time.Duration) (Locker, error) {
-		return newRueidislock(urls, ttl, majority)
+		option, err := rueidis.ParseURL(urls[0])
+		if err != nil {
+			return nil, err
+		}
+		locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
+			ClientOption:   option,
+			KeyMajority:    majority,
+			KeyValidity:    ttl,
+			NoLoopTracking: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return rueidisLocker{locker}, nil
 	}
-}
-
-func newRueidislock(urls []string, ttl time.Duration, majority int32) (Locker, error) {
-	option, err := rueidis.ParseURL(urls[0])
-	if err != nil {
-		return nil, err
-	}
-	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption:   option,
-		KeyMajority:    majority,
-		KeyValidity:    ttl,
-		NoLoopTracking: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return rueidisLocker{locker}, nil
 }
 
 func (r rueidisLocker) Lock(ctx context.Context, name string) (Lease, error) {
