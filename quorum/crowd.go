@@ -24,8 +24,8 @@ import (
 //     turn, or handed it on within the process, does not take it once more before they had a chance: it draws a moment as
 //     they do. A process that nobody waits for goes on at full speed.
 //   - Where a lock changes hands every few milliseconds, the messages about it cost more than the lock: one for each node,
-//     release and process. Then a waiter stops listening, and looks now and then, until it finds the same holder twice or
-//     its patience is over; of those who listen again the holder hears.
+//     release and process. Then a waiter stops listening, stays away for the others' turns (company.go), and then looks now
+//     and then, until it finds the same holder twice or its patience is over; of those who listen again the holder hears.
 //
 // This is carrier sense with a contention window, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the
 // number of stations known. Between processes there is no order, but nobody starves: see TestCrowd.
@@ -36,6 +36,7 @@ type crowd struct {
 	run    clock.Instant // when this process began to have it again and again; zero if it does not
 	handed bool          // since then it went from one to the next within this process
 
+	company   company       // who had the lock when we looked lately
 	busy      bool          // the lock changes hands too fast to be told
 	listeners int           // who listened elsewhere when we looked last
 	releases  int           // announcements of all nodes, since
@@ -58,7 +59,7 @@ const (
 
 	// Too fast to be told is a lock whose releases are less than busyTrips round trips apart, over busyReleases of them; or,
 	// where busyOthers others wait, less than busyInterval. Looks are then busyPause apart, and up to four times as much, and
-	// whoever was out of luck for busyPatience listens all the same: then the holder hears of it. But only if no more than one
+	// whoever was out of luck with them for busyPatience listens all the same: then the holder hears of it. But only if no more than one
 	// other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on: one is
 	// enough to tell the holder, and each costs it a message for each node and release. After busyEars times that everybody
 	// does: not all who listen need be waiting.
@@ -86,6 +87,7 @@ func (cr *crowd) heard(n int, now clock.Instant, roundTrip time.Duration) {
 // seen takes in who has the lock now, and tells whether it was somebody else before.
 func (cr *crowd) seen(holder string) (moved bool) {
 	moved = holder != cr.rival
+	cr.company.meet(holder)
 	cr.rival, cr.busy = holder, cr.busy && moved
 	return moved
 }

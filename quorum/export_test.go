@@ -35,6 +35,15 @@ func LinesOf(c *Coordinator) int {
 // Rivals is how many contenders there were besides the first other one, see rivals.
 func Rivals(votes []Vote) int { return rivals(votes) }
 
+// CompanySize is how many others were met who met these holders.
+func CompanySize(holders ...string) int {
+	var co company
+	for _, h := range holders {
+		co.meet(h)
+	}
+	return co.size()
+}
+
 // HoldsOf is how many leases a coordinator knows of, nested ones of one holder counted once.
 func HoldsOf(c *Coordinator) int {
 	c.mu.Lock()

@@ -1,0 +1,124 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/redquorum/redquorum/quorum"
+)
+
+// Who looks eight times at a lock that two processes want meets one other; they are told apart by what does not change from
+// one hold to the next.
+func TestCompany(t *testing.T) {
+	for _, c := range []struct {
+		holders []string
+		size    int
+	}{
+		{nil, 1}, // whoever has the lock
+		{[]string{"a:1"}, 1},
+		{[]string{"a:1", "a:2", "a:3"}, 1},
+		{[]string{"a:1", "b:1", "a:2", "b:2"}, 2},
+		{[]string{"a:1", "b:1", "c:1", "d:1", "e:1", "f:1", "g:1", "h:1"}, 8},
+		{[]string{"a:1", "b:1", "c:1", "d:1", "e:1", "f:1", "g:1", "h:1", "i:1", "j:1"}, 8},                       // of more there is no record
+		{[]string{"a:1", "b:1", "c:1", "d:1", "d:2", "d:3", "d:4", "d:5", "d:6", "d:7", "d:8", "d:9", "d:10"}, 1}, // who came long ago is forgotten
+		{[]string{"a", "b", "a"}, 2}, // other programs' holders
+		{[]string{"tcp:a:1", "tcp:b:1"}, 2},
+	} {
+		if n := quorum.CompanySize(c.holders...); n != c.size {
+			t.Errorf("%q: %d, want %d", c.holders, n, c.size)
+		}
+	}
+}
+
+// acquainted is a client that has met so many who take the lock in turn, a few milliseconds each.
+func (cl *cluster) acquainted(takers int) *hurried {
+	h := cl.hurried(3, 5*time.Millisecond)
+	h.takers = takers
+	quorum.Fix(h.c, "acquainted", func() float64 { return 0.5 })
+	ctx, cancel := context.WithCancel(cl.t.Context())
+	got := acquiring(h.c, ctx, "stock")
+	for h.turns < 400 {
+		h.pass()
+	}
+	cancel()
+	wantIs(cl.t, (<-got).err, context.Canceled)
+	return h
+}
+
+// A lock that goes round fast is left to the others for a turn of each that was met at it, and then looked at.
+func TestWhoMeetsManyStaysAwayForTheirTurns(t *testing.T) {
+	for takers, limit := range map[int][2]time.Duration{
+		1: {75 * time.Millisecond, 150 * time.Millisecond},
+		7: {4 * 75 * time.Millisecond, time.Second},
+	} {
+		t.Run(fmt.Sprint(takers), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				h := cl.acquainted(takers)
+				var looks atomic.Int64 // whose second command this is
+				for _, n := range cl.nodes {
+					srv := n.Redis().Server()
+					srv.SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
+						if cmd == "PUBSUB" {
+							looks.Add(1)
+						}
+						return false
+					})
+					t.Cleanup(func() { srv.SetPreHook(nil) })
+				}
+				got, start := acquiring(h.c, t.Context(), "stock"), time.Now()
+				for looks.Load() == 0 && time.Since(start) < 2*time.Second {
+					h.pass()
+				}
+				if took := time.Since(start); took < limit[0] || took > limit[1]+h.each {
+					t.Errorf("looked after %v, want %v to %v", took, limit[0], limit[1])
+				}
+				first := time.Now()
+				for looks.Load() == 1 && time.Since(first) < 2*time.Second {
+					h.pass()
+				}
+				if took := time.Since(first); took > 200*time.Millisecond+h.each {
+					t.Errorf("and once more after %v", took)
+				}
+				cl.end(h.c, got)
+			})
+		})
+	}
+}
+
+// Whoever has but a moment looks within it, however many it has met.
+func TestStayingAwayDoesNotKeepAShortWaitFromLooking(t *testing.T) {
+	const moment = 400 * time.Millisecond
+	for title, acquire := range map[string]func(c *quorum.Coordinator, ctx context.Context) <-chan result{
+		"wait time": func(c *quorum.Coordinator, ctx context.Context) <-chan result {
+			return acquiring(c, ctx, "stock", quorum.WithWaitTime(moment))
+		},
+		"deadline": func(c *quorum.Coordinator, ctx context.Context) <-chan result {
+			ctx, cancel := context.WithTimeout(ctx, moment)
+			time.AfterFunc(moment, cancel)
+			return acquiring(c, ctx, "stock")
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				h := cl.acquainted(8)
+				got := acquire(h.c, t.Context())
+				synctest.Wait()
+				h.pass()
+				for _, n := range cl.nodes {
+					n.Redis().Del("stock") // and nobody hears of it
+				}
+				r := <-got
+				if r.err != nil {
+					t.Fatal(r.err)
+				}
+				mustRelease(t, r.lease)
+			})
+		})
+	}
+}
