@@ -9,11 +9,12 @@ import (
 
 // Company.
 //
-// A lock that goes round fast is free at every other look. Were all to look for it all the time, somebody would come in between
-// the holds of every process after a few of them. That costs more than it seems: two who come at once hold each other up
-// for some round trips, and a process that begins is slower than one that is at it. So whoever has to wait stays away for a turn
-// of each of the others, and then looks until it is lucky. The lock then changes hands about as often as if they had
-// their turns one after another, and those who have waited longest are those who look.
+// A lock that goes round fast is free at every other look. Were all who want it again and again to look for it all the time,
+// somebody would come in between the holds of each after a few of them. That costs more than it seems: two who come at once hold
+// each other up for some round trips, and a process that begins is slower than one that is at it. So whoever has had a turn, and
+// has to wait, stays away for a turn of each of the others, and then looks until it is lucky. The lock then changes hands about as
+// often as if they had their turns one after another. Whoever wants it but once in a while has no turns, and does not stay away:
+// it comes before those who do, and with such processes alone the lock is not left unused.
 //
 // Nobody who does not listen can be counted. But they are met: at a lock that two processes want every look shows the same other
 // one, and at one that sixteen want eight looks show six or seven of the fifteen.
@@ -50,16 +51,26 @@ func (co *company) size() int {
 	return max(1, n)
 }
 
+// turns is how long the others need for a turn each, about, if this process has had one; else 0. It takes that in.
+func (ln *line) turns() time.Duration {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	cr := &ln.crowd
+	if !cr.handed && cr.again < busyReleases {
+		return 0
+	}
+	cr.handed, cr.again = false, 0
+	turns := time.Duration(cr.company.size()) * busyTurn
+	return min(turns+ln.c.upTo(turns), mostSpread)
+}
+
 // stayAway keeps away from a lock that changes hands too fast to be told.
 func (w *waiter) stayAway() error {
-	if w.away {
-		_, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause))
+	if turns := w.line.turns(); turns > 0 {
+		_, over := w.sleep(nil, w.part(turns))
+		w.since = w.c.clock.Now() // from now on it is a matter of luck
 		return over
 	}
-	w.line.mu.Lock()
-	turns := time.Duration(w.line.crowd.company.size()) * busyTurn
-	w.line.mu.Unlock()
-	_, over := w.sleep(nil, w.part(min(turns+w.c.upTo(turns), mostSpread)))
-	w.away, w.since = true, w.c.clock.Now() // from now on it is a matter of luck
+	_, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause))
 	return over
 }

@@ -36,8 +36,9 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// acquainted is a client that has met so many who take the lock in turn, a few milliseconds each.
-func (cl *cluster) acquainted(takers int) *hurried {
+// acquainted is a client that has met so many who take the lock in turn, a few milliseconds each, and has then had it so often
+// and for so long itself, before they go on.
+func (cl *cluster) acquainted(takers, holds int, hold time.Duration) *hurried {
 	h := cl.hurried(3, 5*time.Millisecond)
 	h.takers = takers
 	quorum.Fix(h.c, "acquainted", func() float64 { return 0.5 })
@@ -48,18 +49,35 @@ func (cl *cluster) acquainted(takers int) *hurried {
 	}
 	cancel()
 	wantIs(cl.t, (<-got).err, context.Canceled)
+	for _, n := range cl.nodes {
+		n.Redis().Del("stock")
+	}
+	for range holds {
+		l := mustWait(cl.t, h.c, "stock")
+		time.Sleep(hold)
+		mustRelease(cl.t, l)
+	}
+	h.pass()
 	return h
 }
 
-// A lock that goes round fast is left to the others for a turn of each that was met at it, and then looked at.
-func TestWhoMeetsManyStaysAwayForTheirTurns(t *testing.T) {
-	for takers, limit := range map[int][2]time.Duration{
-		1: {75 * time.Millisecond, 150 * time.Millisecond},
-		7: {4 * 75 * time.Millisecond, time.Second},
+// Whoever has had a turn leaves a lock that goes round fast to the others, for a turn of each that was met at it, and then looks.
+// Whoever has not looks soon, and often.
+func TestWhoHasHadATurnLeavesTheOthersTheirs(t *testing.T) {
+	for _, c := range []struct {
+		takers, holds int
+		hold          time.Duration
+		least, most   time.Duration
+	}{
+		{1, 6, 0, 75 * time.Millisecond, 150 * time.Millisecond},
+		{7, 6, 0, 4 * 75 * time.Millisecond, time.Second},
+		{7, 3, 0, 50 * time.Millisecond, 200 * time.Millisecond},
+		{7, 6, 5 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond},
+		{7, 0, 0, 50 * time.Millisecond, 200 * time.Millisecond},
 	} {
-		t.Run(fmt.Sprint(takers), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d others, %d holds of %v", c.takers, c.holds, c.hold), func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, cl *cluster) {
-				h := cl.acquainted(takers)
+				h := cl.acquainted(c.takers, c.holds, c.hold)
 				var looks atomic.Int64 // whose second command this is
 				for _, n := range cl.nodes {
 					srv := n.Redis().Server()
@@ -75,8 +93,8 @@ func TestWhoMeetsManyStaysAwayForTheirTurns(t *testing.T) {
 				for looks.Load() == 0 && time.Since(start) < 2*time.Second {
 					h.pass()
 				}
-				if took := time.Since(start); took < limit[0] || took > limit[1]+h.each {
-					t.Errorf("looked after %v, want %v to %v", took, limit[0], limit[1])
+				if took := time.Since(start); took < c.least || took > c.most+h.each {
+					t.Errorf("looked after %v, want %v to %v", took, c.least, c.most)
 				}
 				first := time.Now()
 				for looks.Load() == 1 && time.Since(first) < 2*time.Second {
@@ -106,7 +124,7 @@ func TestStayingAwayDoesNotKeepAShortWaitFromLooking(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, cl *cluster) {
-				h := cl.acquainted(8)
+				h := cl.acquainted(8, 6, 0)
 				got := acquire(h.c, t.Context())
 				synctest.Wait()
 				h.pass()

@@ -24,8 +24,9 @@ import (
 //     turn, or handed it on within the process, does not take it once more before they had a chance: it draws a moment as
 //     they do. A process that nobody waits for goes on at full speed.
 //   - Where a lock changes hands every few milliseconds, the messages about it cost more than the lock: one for each node,
-//     release and process. Then a waiter stops listening, stays away for the others' turns (company.go), and then looks now
-//     and then, until it finds the same holder twice or its patience is over; of those who listen again the holder hears.
+//     release and process. Then a waiter stops listening, and looks now and then, until it finds the same holder twice or
+//     its patience is over; of those who listen again the holder hears. If it has had a turn it leaves the others theirs
+//     before (company.go).
 //
 // This is carrier sense with a contention window, as in Wi-Fi (IEEE 802.11, distributed coordination function), with the
 // number of stations known. Between processes there is no order, but nobody starves: see TestCrowd.
@@ -35,6 +36,7 @@ type crowd struct {
 	polite bool          // others waited when this process gave it back
 	run    clock.Instant // when this process began to have it again and again; zero if it does not
 	handed bool          // since then it went from one to the next within this process
+	again  int           // how often this process has had it again right away
 
 	company   company       // who had the lock when we looked lately
 	busy      bool          // the lock changes hands too fast to be told
@@ -140,6 +142,11 @@ func (ln *line) courtesy() time.Duration {
 func (ln *line) won(h *hold, waited bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	if waited || ln.ours == nil || h.began.Sub(ln.ours.began) >= busyTrips*ln.c.roundTrip() {
+		ln.crowd.again = 0
+	} else {
+		ln.crowd.again++
+	}
 	ln.ours = h
 	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
 	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {

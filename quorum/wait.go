@@ -168,8 +168,7 @@ type waiter struct {
 	turn    chan struct{}    // closed when the waiter is at the head of its line; nil if it was at once
 	expired <-chan time.Time // the wait time is over; nil if it is unlimited
 	late    int              // how often somebody else came first
-	since   clock.Instant    // at the head of its line, or back from its first stay away
-	away    bool             // it has stayed away for the others' turns
+	since   clock.Instant    // at the head of its line, or back after the others' turns
 	waiting atomic.Bool      // it could not have the lock at once
 	begun   clock.Instant    // of the wait, if a tracer was told of it
 
