@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redquorum/redquorum/clock"
 )
 
 // Company.
@@ -21,23 +23,31 @@ import (
 type company struct {
 	met  [8]uint32 // at the last looks, by a hash of the client; 0 is nobody
 	next uint8     // where the next one goes
+	last clock.Instant
 }
 
-// busyTurn is how long to stay away for each that was met: a turn, and until one who looks finds the lock free. There is as much
-// again to draw from, so that they do not come back together. With mostSpread a crowd that has gone leaves the lock alone no
-// longer than its delays do.
-const busyTurn = turn + turn/2
+const (
+	// busyTurn is how long to stay away for each that was met: a turn, and until one who looks finds the lock free. There is as much
+	// again to draw from, so that they do not come back together. With mostSpread a crowd that has gone leaves the lock alone no
+	// longer than its delays do.
+	busyTurn = turn + turn/2
+
+	// longAgo is when nobody who was met then says anything about the lock now: longer than one turn and one stay.
+	longAgo = 2 * mostSpread
+)
 
 var hashSeed = maphash.MakeSeed()
 
-// meet takes in who has the lock.
-func (co *company) meet(holder string) {
-	client := holder
-	if i := strings.LastIndexByte(holder, ':'); i >= 0 {
-		client = holder[:i] // what comes behind is of the hold, or of a thread (Redisson)
+// meet takes in who has the lock. Clients are told apart by what comes before the last colon, as those of this library and of
+// Redisson are; what comes behind it is of the hold, or of a thread. Whoever has none is one with all who have none: their holders
+// may be new each time.
+func (co *company) meet(holder string, now clock.Instant) {
+	if now.Sub(co.last) > longAgo {
+		*co = company{}
 	}
+	client := holder[:max(0, strings.LastIndexByte(holder, ':'))]
 	co.met[co.next] = uint32(maphash.String(hashSeed, client)) | 1 //nolint:gosec // a part of a hash is one
-	co.next = (co.next + 1) % uint8(len(co.met))
+	co.next, co.last = (co.next+1)%uint8(len(co.met)), now
 }
 
 // size is how many others were met lately; at least one, who has the lock.
@@ -51,7 +61,7 @@ func (co *company) size() int {
 	return max(1, n)
 }
 
-// turns is how long the others need for a turn each, about, if this process has had one; else 0. It takes that in.
+// turns is how long the others need at most for a turn each, about, if this process has had one; else 0. It takes that in.
 func (ln *line) turns() time.Duration {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
@@ -60,17 +70,42 @@ func (ln *line) turns() time.Duration {
 		return 0
 	}
 	cr.handed, cr.again = false, 0
-	turns := time.Duration(cr.company.size()) * busyTurn
-	return min(turns+ln.c.upTo(turns), mostSpread)
+	return min(time.Duration(2*cr.company.size())*busyTurn, mostSpread)
 }
 
-// stayAway keeps away from a lock that changes hands too fast to be told.
-func (w *waiter) stayAway() error {
-	if turns := w.line.turns(); turns > 0 {
-		_, over := w.sleep(nil, w.part(turns))
-		w.since = w.c.clock.Now() // from now on it is a matter of luck
-		return over
+// hurry is d, but no more than becomes any of those who stand in line (part): it is the head that stays away for all of them.
+func (ln *line) hurry(d time.Duration) time.Duration {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for _, w := range ln.waiters {
+		d = w.part(d)
 	}
-	_, over := w.sleep(nil, busyPause+w.c.upTo(3*busyPause))
-	return over
+	return d
+}
+
+// stayAway keeps away from a lock that changes hands too fast to be told, but not when the TTLs that were seen allow a quorum.
+func (w *waiter) stayAway(due clock.Instant) error {
+	pause := busyPause + w.c.upTo(3*busyPause)
+	turns := w.line.turns()
+	if turns > 0 {
+		turns = w.line.hurry(turns)
+		pause = turns - w.c.upTo(turns/2)
+	}
+	if left := due.Sub(w.c.clock.Now()); left > 0 {
+		pause = min(pause, left)
+	}
+	for pause > 0 {
+		// In steps, since somebody who has but a moment may come to stand behind.
+		step := min(pause, 4*busyPause)
+		if _, over := w.sleep(nil, step); over != nil {
+			return over
+		}
+		if pause -= step; pause > 0 {
+			pause = w.line.hurry(pause)
+		}
+	}
+	if turns > 0 {
+		w.since = w.c.clock.Now() // from now on it is a matter of luck
+	}
+	return nil
 }

@@ -87,9 +87,9 @@ func (cr *crowd) heard(n int, now clock.Instant, roundTrip time.Duration) {
 }
 
 // seen takes in who has the lock now, and tells whether it was somebody else before.
-func (cr *crowd) seen(holder string) (moved bool) {
+func (cr *crowd) seen(holder string, now clock.Instant) (moved bool) {
 	moved = holder != cr.rival
-	cr.company.meet(holder)
+	cr.company.meet(holder, now)
 	cr.rival, cr.busy = holder, cr.busy && moved
 	return moved
 }
@@ -160,7 +160,7 @@ func (ln *line) found(votes []Vote) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if holder := strongest(votes); holder != "" {
-		ln.crowd.seen(holder)
+		ln.crowd.seen(holder, ln.c.clock.Now())
 	}
 }
 
@@ -245,7 +245,7 @@ func (w *waiter) free(woken, count bool) bool {
 	if s.holder == "" {
 		return true
 	}
-	moved := ln.crowd.seen(s.holder)
+	moved := ln.crowd.seen(s.holder, ln.c.clock.Now())
 	if woken && moved {
 		w.late++
 	}

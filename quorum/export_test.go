@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/clock"
 	"github.com/redquorum/redquorum/script"
 )
 
@@ -35,11 +36,13 @@ func LinesOf(c *Coordinator) int {
 // Rivals is how many contenders there were besides the first other one, see rivals.
 func Rivals(votes []Vote) int { return rivals(votes) }
 
-// CompanySize is how many others were met who met these holders.
-func CompanySize(holders ...string) int {
+// CompanySize is how many others were met who met these holders, one after each pause.
+func CompanySize(pause time.Duration, holders ...string) int {
 	var co company
+	now := clock.System().Now()
 	for _, h := range holders {
-		co.meet(h)
+		co.meet(h, now)
+		now = now.Add(pause)
 	}
 	return co.size()
 }

@@ -12,6 +12,9 @@ import (
 // wait stands in the line of a name until the lock is had, or the waiting is over.
 func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
 	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name)}
+	if t.limited {
+		w.ends = time.Now().Add(t.wait)
+	}
 	defer w.decline() // when it has left
 	defer w.line.leave(w)
 	place := w.line.queue(w)
@@ -127,7 +130,7 @@ func (w *waiter) stand(v, last *verdict) error {
 		switch {
 		case ln.crowded(w.c.clock.Now().Sub(w.since)):
 			ln.hush()
-			if over := w.stayAway(); over != nil {
+			if over := w.stayAway(due); over != nil {
 				return over
 			}
 		case ln.listen():
@@ -166,7 +169,8 @@ type waiter struct {
 	terms   terms
 	line    *line
 	turn    chan struct{}    // closed when the waiter is at the head of its line; nil if it was at once
-	expired <-chan time.Time // the wait time is over; nil if it is unlimited
+	ends    time.Time        // when the wait time is over; zero if it is unlimited
+	expired <-chan time.Time // it is; nil if it is unlimited
 	late    int              // how often somebody else came first
 	since   clock.Instant    // at the head of its line, or back after the others' turns
 	waiting atomic.Bool      // it could not have the lock at once
@@ -228,7 +232,7 @@ func (w *waiter) failure(classes ...error) error {
 // part is d, but no more than a quarter of the time that is left to the waiter: whoever has but a moment shall have tried.
 func (w *waiter) part(d time.Duration) time.Duration {
 	if w.terms.limited {
-		d = min(d, w.terms.wait/4)
+		d = min(d, time.Until(w.ends)/4)
 	}
 	if deadline, ok := w.ctx.Deadline(); ok {
 		d = min(d, time.Until(deadline)/4)
