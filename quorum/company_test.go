@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -220,5 +221,25 @@ func TestStayEndsWithTheTTLThatWasSeen(t *testing.T) {
 			t.Errorf("had it after %v", took)
 		}
 		mustRelease(t, l)
+	})
+}
+
+// Where only goroutines of one process want a lock, however fast, nobody else was met, and no line is kept for it.
+func TestLockThatOnlyOneProcessWantsLeavesNoLine(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				for range 20 {
+					mustRelease(t, mustWait(t, c, "stock", quorum.WithLeaseTime(5*time.Second))) // which is not handed on
+				}
+			})
+		}
+		group.Wait()
+		synctest.Wait()
+		if n := quorum.LinesOf(c); n != 0 {
+			t.Errorf("%d lines are left", n)
+		}
 	})
 }

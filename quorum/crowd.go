@@ -61,10 +61,10 @@ const (
 
 	// Too fast to be told is a lock whose releases are less than busyTrips round trips apart, over busyReleases of them; or,
 	// where busyOthers others wait, less than busyInterval. Looks are then busyPause apart, and up to four times as much, and
-	// whoever was out of luck with them for busyPatience listens all the same: then the holder hears of it. But only if no more than one
-	// other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on: one is
-	// enough to tell the holder, and each costs it a message for each node and release. After busyEars times that everybody
-	// does: not all who listen need be waiting.
+	// whoever was out of luck with them for busyPatience listens all the same: then the holder hears of it. But only if no more
+	// than one other does, who may be waiting in the holder's process; after twice the time, if no more than two do, and so on:
+	// one is enough to tell the holder, and each costs it a message for each node and release. After busyEars times that
+	// everybody does: not all who listen need be waiting.
 	busyTrips    = 10
 	busyOthers   = 3
 	busyInterval = 20 * time.Millisecond
@@ -142,13 +142,13 @@ func (ln *line) courtesy() time.Duration {
 func (ln *line) won(h *hold, waited bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	if waited || ln.ours == nil || h.began.Sub(ln.ours.began) >= busyTrips*ln.c.roundTrip() {
+	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
+	if waited || ln.crowd.rival == "" || ln.ours == nil || h.began.Sub(ln.ours.began) >= busyTrips*ln.c.roundTrip() {
 		ln.crowd.again = 0
 	} else {
 		ln.crowd.again++
 	}
 	ln.ours = h
-	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
 	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {
 		ln.crowd.run = ln.c.clock.Now()
 	}

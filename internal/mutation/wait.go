@@ -187,6 +187,13 @@ var waitVariants = []variant{
 		caught: []string{"quorum.TestWhoHasHadATurnLeavesTheOthersTheirs"},
 	},
 	{
+		name: "a turn with nobody to leave one to",
+		rule: "where nobody was ever in its way there is no run to speak of, and the line is not kept for it",
+		file: "quorum/crowd.go",
+		old:  `if waited || ln.crowd.rival == "" || ln.ours == nil`, new: `if waited || ln.ours == nil`,
+		caught: []string{"quorum.TestLockThatOnlyOneProcessWantsLeavesNoLine"},
+	},
+	{
 		name: "staying away at any price",
 		rule: "whoever has but a moment shall have tried",
 		file: "quorum/company.go",
