@@ -170,9 +170,11 @@ func TestRealServerUnderTwoAddressesIsFoundOut(t *testing.T) {
 		_, err = c.Acquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrSameServer)
 	}
-	m.clean(realTTL / 2) // else it is held by others who failed, for a moment
+	m.clean(realTTL / 2)
 	alone := m.clientAt(quorum.Config{}, []string{once.url(), m.servers[0].URL(), twice.url()})
-	_, err := alone.TryAcquire(t.Context(), "stock")
+	// Of the name before, a question may still come out of a proxy whose connection was given up. It is taken back soon, but until
+	// then the lock is held by others.
+	_, err := alone.TryAcquire(t.Context(), "another")
 	wantIs(t, err, quorum.ErrSameServer)
 	m.clean(realTTL / 2) // whatever was granted was taken back
 }
