@@ -25,7 +25,7 @@ type variant struct {
 // table is every variant that CI breaks the protocol with.
 func table() []variant {
 	return slices.Concat(
-		attemptVariants, holdVariants, nestedVariants, releaseVariants, handoffVariants, waitVariants, luaVariants, groundVariants, guardVariants, sentinelVariants,
+		attemptVariants, holdVariants, nestedVariants, releaseVariants, handoffVariants, waitVariants, crowdVariants, luaVariants, groundVariants, guardVariants, sentinelVariants,
 		clockVariants, streamVariants, prefixVariants,
 	)
 }
