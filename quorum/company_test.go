@@ -40,6 +40,13 @@ func TestCompany(t *testing.T) {
 	}
 }
 
+// vacate takes a lock from whoever has it, and nobody hears of it.
+func (cl *cluster) vacate(name string) {
+	for _, n := range cl.nodes {
+		n.Redis().Del(name)
+	}
+}
+
 // acquainted is a client that has met so many who take the lock in turn, a few milliseconds each, and has then had it so often
 // and for so long itself, before they go on.
 func (cl *cluster) acquainted(takers, holds int, hold time.Duration, draw float64) *hurried {
@@ -53,9 +60,7 @@ func (cl *cluster) acquainted(takers, holds int, hold time.Duration, draw float6
 	}
 	cancel()
 	wantIs(cl.t, (<-got).err, context.Canceled)
-	for _, n := range cl.nodes {
-		n.Redis().Del("stock")
-	}
+	cl.vacate("stock")
 	for range holds {
 		l := mustWait(cl.t, h.c, "stock")
 		time.Sleep(hold)
@@ -135,9 +140,7 @@ func TestStayingAwayDoesNotKeepAShortWaitFromLooking(t *testing.T) {
 				got := acquire(h.c, t.Context())
 				synctest.Wait()
 				h.pass()
-				for _, n := range cl.nodes {
-					n.Redis().Del("stock") // and nobody hears of it
-				}
+				cl.vacate("stock")
 				r := <-got
 				if r.err != nil {
 					t.Fatal(r.err)
@@ -162,9 +165,7 @@ func TestHeadThatStaysAwayLooksInTimeForThoseBehindIt(t *testing.T) {
 				synctest.Wait()
 				second := acquiring(h.c, t.Context(), "stock", quorum.WithWaitTime(600*time.Millisecond))
 				h.pass()
-				for _, n := range cl.nodes {
-					n.Redis().Del("stock") // and nobody hears of it
-				}
+				cl.vacate("stock")
 				for _, got := range []<-chan result{first, second} {
 					r := <-got
 					if r.err != nil {
@@ -181,12 +182,7 @@ func TestHeadThatStaysAwayLooksInTimeForThoseBehindIt(t *testing.T) {
 func TestWaitTimeBeginsBehindOthers(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		h := cl.acquainted(1000, 0, 0, 0.001)
-		free := func() {
-			for _, n := range cl.nodes {
-				n.Redis().Del("stock")
-			}
-		}
-		free()
+		cl.vacate("stock")
 		for range 6 {
 			mustRelease(t, mustWait(t, h.c, "stock"))
 		}
@@ -199,7 +195,7 @@ func TestWaitTimeBeginsBehindOthers(t *testing.T) {
 		h.pass() // the lease has lost it
 		_ = l.Release(t.Context())
 		time.Sleep(5 * time.Millisecond)
-		free() // and nobody hears of it
+		cl.vacate("stock")
 		r := <-got
 		if r.err != nil {
 			t.Fatal(r.err)
