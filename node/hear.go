@@ -92,7 +92,6 @@ type subscription struct {
 
 	heard  atomic.Bool // something arrived, ever
 	recent atomic.Bool // something arrived since the last heartbeat
-	silent int         // heartbeats without an answer
 }
 
 // follow brings the subscribed channels in line with those that somebody listens to.
@@ -106,11 +105,10 @@ func (s *subscription) follow() bool {
 	return len(less) == 0 || s.pubsub.Unsubscribe(ctx, less...) == nil
 }
 
-// alive sends a ping, unless two have gone unanswered.
+// alive sends a ping, unless the last one has gone unanswered. A connection that dies right after it has answered one is then
+// noticed with the next but one.
 func (s *subscription) alive() bool {
-	if s.recent.Swap(false) {
-		s.silent = 0
-	} else if s.silent++; s.silent > 1 {
+	if !s.recent.Swap(false) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.budget)

@@ -26,7 +26,7 @@ type Event struct {
 //
 // hear is called from the connection's own goroutine; it must not block, nor call stop, which waits for it. It may be
 // called once more while stop runs, never after it has returned. budget is the node timeout: a connection that stays
-// silent for two of them is replaced.
+// silent for two of them, the second one after a ping, is replaced.
 func (n *Node) Listen(channel string, budget time.Duration, hear func(Event)) (stop func()) {
 	l := &listener{channel: channel, hear: hear}
 	n.listening.add(l, budget)
