@@ -14,11 +14,9 @@ type verdict struct {
 	// classes are what the error shall match; for a split vote, what it shall match if nothing better comes of it.
 	classes []error
 	// split: no single holder has a quorum, so "not acquired" would be wrong.
-	split bool
-	// hopeless: more than N - quorum nodes answered errors that waiting cannot cure.
-	hopeless bool
-	votes    []Vote
-	ballot   *ballot // for answers that come later
+	split  bool
+	votes  []Vote
+	ballot *ballot // for answers that come later
 	// roundTrip is how long the nodes took, for delays that scale with it.
 	roundTrip time.Duration
 }
@@ -131,15 +129,19 @@ func (a *attempt) fence() *verdict {
 
 // fail makes the verdict of an attempt, from the votes that are in.
 func (a *attempt) fail(classes ...error) *verdict {
-	v := &verdict{classes: classes, votes: a.ballot.votes(), ballot: a.ballot, roundTrip: a.roundTrip()}
+	return &verdict{classes: classes, votes: a.ballot.votes(), ballot: a.ballot, roundTrip: a.roundTrip()}
+}
+
+// incurable tells whether waiting cannot cure what the votes are about: more than N - quorum nodes answered errors of that kind,
+// or two addresses are one server.
+func (c *Coordinator) incurable(votes []Vote) bool {
 	permanent := 0
-	for _, vote := range v.votes {
+	for _, vote := range votes {
 		if node.Permanent(vote.Err) {
 			permanent++
 		}
 	}
-	v.hopeless = permanent > len(v.votes)-a.c.need || a.c.sameServer.Load()
-	return v
+	return permanent > len(votes)-c.need || c.sameServer.Load()
 }
 
 // cancelled is the verdict when the caller's context ended. It matches that context's error and cause only: whether

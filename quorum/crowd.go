@@ -142,13 +142,13 @@ func (ln *line) courtesy() time.Duration {
 func (ln *line) won(h *hold, waited bool) {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
 	if waited || ln.crowd.rival == "" || ln.ours == nil || h.began.Sub(ln.ours.began) >= busyTrips*ln.c.roundTrip() {
 		ln.crowd.again = 0
 	} else {
 		ln.crowd.again++
 	}
 	ln.ours = h
+	// Where nobody was ever in its way there is no run to speak of, and the line is not kept for it.
 	if waited || ln.crowd.run.IsZero() && ln.crowd.rival != "" {
 		ln.crowd.run = ln.c.clock.Now()
 	}
@@ -204,9 +204,9 @@ func (w *waiter) lookAt(count bool) int {
 	return max(answers, 0)
 }
 
-// look looks at a node. It does not outlast the wait.
-func (w *waiter) look(count bool) sight {
-	c, i := w.c, w.lookAt(count)
+// look looks at node i. It does not outlast the wait.
+func (w *waiter) look(i int) sight {
+	c := w.c
 	seen := make(chan sight, 1)
 	c.background.do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.NodeTimeout)
@@ -222,17 +222,22 @@ func (w *waiter) look(count bool) sight {
 		return sight{node: i, err: w.ctx.Err()}
 	case <-c.closing:
 		return sight{node: i, err: ErrClosed}
+	case <-w.expired:
+		return sight{node: i, err: ErrNotAcquired}
 	}
 }
 
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
 func (w *waiter) free(woken, count bool) bool {
-	s := w.look(count)
+	ln, i := w.line, w.lookAt(count)
+	if woken {
+		ln.looking(i)
+	}
+	s := w.look(i)
 	if s.err != nil {
 		return true
 	}
-	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if ln.subscribed && ln.confirmed[s.node] {
@@ -248,6 +253,7 @@ func (w *waiter) free(woken, count bool) bool {
 	moved := ln.crowd.seen(s.holder, ln.c.clock.Now())
 	if woken && moved {
 		w.late++
+		ln.again()
 	}
 	return woken && !moved
 }

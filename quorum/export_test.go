@@ -33,6 +33,16 @@ func LinesOf(c *Coordinator) int {
 	return len(c.lines.byName)
 }
 
+// NamesWaitedFor is how many names calls have joined the line of.
+func NamesWaitedFor(c *Coordinator) int { return c.lines.count() }
+
+// WarningsOf is how many warnings a coordinator remembers to have given.
+func WarningsOf(c *Coordinator) int {
+	c.guard.mu.Lock()
+	defer c.guard.mu.Unlock()
+	return len(c.guard.told)
+}
+
 // Rivals is how many contenders there were besides the first other one, see rivals.
 func Rivals(votes []Vote) int { return rivals(votes) }
 

@@ -34,13 +34,13 @@ type guard struct {
 	group errgroup.Group // decisions; they end soon after the nodes are closed
 
 	mu         sync.Mutex
-	longest    time.Duration   // the longest TTL heard of
-	runs       []string        // the servers' own names, by node, as of the last check of each
-	alike      []string        // a name that another one has as well, by node that is asked again whether it is its own
-	resting    []resting       // of nodes in quarantine, by node
-	checks     int             // how many were taken in
-	reconnects clock.Instant   // when nodes that are one server may connect anew
-	told       map[string]bool // warnings that were given
+	longest    time.Duration     // the longest TTL heard of
+	runs       []string          // the servers' own names, by node, as of the last check of each
+	alike      []string          // a name that another one has as well, by node that is asked again whether it is its own
+	resting    []resting         // of nodes in quarantine, by node
+	checks     int               // how many were taken in
+	reconnects clock.Instant     // when nodes that are one server may connect anew
+	told       map[string]string // warnings that were given: what each was last about
 
 	deciding *decision // under way; nil if there is none
 
@@ -66,7 +66,7 @@ type decision struct {
 // guardNodes turns the guard on, on every node.
 func (c *Coordinator) guardNodes() {
 	g := &c.guard
-	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]bool{}
+	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]string{}
 	n := len(c.nodes)
 	g.runs, g.alike, g.resting = make([]string, n), make([]string, n), make([]resting, n)
 	if c.cfg.NoRestartGuard {
@@ -112,7 +112,7 @@ func (g *guard) checked(i int, r script.Record) {
 	g.c.rests(n, number, r.Quarantine)
 	g.c.tellTwins(n)
 	if r.Quarantine > 0 {
-		g.warn(n.name+r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
+		g.warnOf(n.name+"/forgot", r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
 			slog.String("node", n.name), slog.Duration("for", r.Quarantine))
 	}
 	if r.Nodes != 0 && r.Nodes != len(g.c.nodes) {
@@ -301,10 +301,13 @@ func (g *guard) distinguish(ctx context.Context) {
 }
 
 // warn logs something once.
-func (g *guard) warn(key, text string, attrs ...any) {
+func (g *guard) warn(key, text string, attrs ...any) { g.warnOf(key, key, text, attrs...) }
+
+// warnOf logs something once for each subject, of which there may be more and more: only the last one is remembered.
+func (g *guard) warnOf(key, subject, text string, attrs ...any) {
 	g.mu.Lock()
-	told := g.told[key]
-	g.told[key] = true
+	told := g.told[key] == subject
+	g.told[key] = subject
 	g.mu.Unlock()
 	if !told {
 		g.c.log.Warn(text, attrs...)

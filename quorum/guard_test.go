@@ -275,6 +275,30 @@ func TestNodeThatIsKeptFromVotingIsReported(t *testing.T) {
 	})
 }
 
+// A node that comes back empty again and again is told of each time, and nothing is kept of it.
+func TestWarningsDoNotPileUp(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.client(quorum.Config{})
+		for _, n := range cl.nodes {
+			n.LoseRequests(true) // nothing is found but what is said here
+		}
+		const restarts = 100
+		for i := range restarts {
+			for range 2 {
+				quorum.Checked(c, 0, script.Record{
+					Standing: script.StandingSettled, Incarnation: strconv.Itoa(i), Quarantine: ttl, TTL: ttl, Now: cl.clock.Wall().UnixMicro(),
+				})
+			}
+		}
+		if told := strings.Count(cl.log.String(), "was restarted"); told != restarts {
+			t.Errorf("told %d times of %d restarts", told, restarts)
+		}
+		if n := quorum.WarningsOf(c); n > 10 {
+			t.Errorf("remembers %d warnings", n)
+		}
+	})
+}
+
 // A check that found no two alike any more is overtaken by two that do. Whatever the order in which they come to their end, the
 // last that was compared is right: were it forgotten, nothing would look again.
 func TestOneServerUnderTwoAddressesIsNotForgottenForAnOlderCheck(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 type lines struct {
 	mu     sync.Mutex
 	byName map[string]*line
+	wanted int // how many of them somebody has joined
 	closed bool
 }
 
@@ -28,7 +29,7 @@ type line struct {
 	// could not have the lock at once.
 	wake chan struct{}
 
-	users int // guarded by all.mu: calls that have joined
+	users int // guarded by all.mu: calls that have joined; all.wanted counts the lines that have some
 
 	mu      sync.Mutex
 	waiters []*waiter
@@ -39,10 +40,12 @@ type line struct {
 	// was sent. A holder of {1,2,3} is never announced by 4 and 5, so neither alone would do.
 	free      []bool
 	announced []bool
+	owing     []bool // nodes that had not announced it when the head was woken: what comes first from them is about the same release
 	confirmed []bool // nodes whose messages are heard
 
 	attempts   int // how many were made, to tell late answers of an earlier one
 	votes      []Vote
+	incurable  bool // they are
 	subscribed bool
 	crowd      crowd
 
@@ -59,7 +62,9 @@ func (ls *lines) join(c *Coordinator, name string) *line {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln := ls.find(c, name)
-	ln.users++
+	if ln.users++; ln.users == 1 {
+		ls.wanted++
+	}
 	if ln.closing != nil {
 		ln.closing.Stop()
 	}
@@ -72,9 +77,9 @@ func (ln *line) equip() {
 		return
 	}
 	n := len(ln.c.nodes)
-	flags := make([]bool, 3*n)
+	flags := make([]bool, 4*n)
 	ln.wake = make(chan struct{}, 1)
-	ln.free, ln.announced, ln.confirmed = flags[:n:n], flags[n:2*n:2*n], flags[2*n:]
+	ln.free, ln.announced, ln.owing, ln.confirmed = flags[:n:n], flags[n:2*n:2*n], flags[2*n:3*n:3*n], flags[3*n:]
 }
 
 // find finds or makes the line of a name. It is called with ls.mu held.
@@ -119,7 +124,9 @@ func (ln *line) leave(w *waiter) {
 
 	ln.all.mu.Lock()
 	defer ln.all.mu.Unlock()
-	ln.users--
+	if ln.users--; ln.users == 0 {
+		ln.all.wanted--
+	}
 	ln.empty()
 }
 
@@ -184,11 +191,11 @@ func (ls *lines) remove(ln *line) {
 	ln.hush()
 }
 
-// count is how many names there are.
+// count is how many names somebody wants. There are lines besides, of locks that this process has.
 func (ls *lines) count() int {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return len(ls.byName)
+	return ls.wanted
 }
 
 // close ends the lines that only stay for a while, and lets no other do that.
@@ -274,23 +281,26 @@ func (ln *line) hear(i int, e node.Event) {
 		ln.signalIfFree()
 	case e.Payload == script.Free:
 		ln.crowd.heard(len(ln.c.nodes), ln.c.clock.Now(), ln.c.roundTrip())
+		if ln.owing[i] {
+			ln.owing[i] = false
+			return
+		}
 		ln.announced[i] = true
 		ln.signalIfFree()
 	}
 }
 
-// attempting begins an attempt and returns its number: what was announced before it is sent, it will see for itself.
-func (ln *line) attempting() int {
+// attempting begins an attempt of a waiter and returns its number: what was announced before it is sent, it will see for itself.
+func (ln *line) attempting(w *waiter) int {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	clear(ln.announced)
+	clear(ln.owing)
 	clear(ln.free)
-	select {
-	case <-ln.wake:
-	default:
-	}
+	ln.calm()
 	ln.attempts++
-	return ln.attempts
+	w.attempt = ln.attempts
+	return w.attempt
 }
 
 // attempted takes in what an attempt found.
@@ -304,8 +314,19 @@ func (ln *line) attempted(attempt int, votes []Vote) {
 	for i, vote := range votes {
 		ln.free[i] = vote.Outcome == Granted
 	}
-	ln.votes = votes
+	ln.votes, ln.incurable = votes, ln.c.incurable(votes)
+	if ln.incurable {
+		ln.signal()
+	}
 	ln.signalIfFree()
+}
+
+// hopeless tells whether waiting cannot cure what a waiter's last attempt has met: perhaps more than was in when it was decided,
+// as a node that is down is the first to fail.
+func (ln *line) hopeless(w *waiter) bool {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.attempts == w.attempt && ln.incurable
 }
 
 // signalIfFree wakes the head if a quorum of nodes may be free. It is called with ln.mu held.
@@ -369,6 +390,47 @@ func (ln *line) awake() {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	clear(ln.announced)
+	ln.calm()
+}
+
+// woke takes back the announcements that have woken the head, which stays away for a moment: those who came first have the lock
+// then. What is announced meanwhile is of a later release, but for what was still owing.
+func (ln *line) woke() {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for i, announced := range ln.announced {
+		ln.owing[i] = !announced
+	}
+	clear(ln.announced)
+	ln.calm()
+}
+
+// looking takes back what node i announced, which is about to be looked at. What others announced it cannot tell, nor what this
+// one announces after it has answered.
+func (ln *line) looking(i int) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.announced[i] = false
+	ln.calm()
+}
+
+// again wakes the head once more if a look has found the lock held, but a quorum of other nodes has announced since the head was
+// woken that whoever came first is gone, too. It is called with ln.mu held.
+func (ln *line) again() {
+	clear(ln.owing)
+	n := 0
+	for _, announced := range ln.announced {
+		if announced {
+			n++
+		}
+	}
+	if n >= ln.c.need {
+		ln.signal()
+	}
+}
+
+// calm takes back a wake. It is called with ln.mu held.
+func (ln *line) calm() {
 	select {
 	case <-ln.wake:
 	default:

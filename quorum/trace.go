@@ -55,7 +55,8 @@ type TraceAcquireEndData struct {
 // A WaitTracer is told of calls that cannot have the lock at once: others of the process come first or hold it, others
 // elsewhere hold it, or too few nodes answer.
 type WaitTracer interface {
-	// TraceWaitStart is called when that turns out. The wait goes on with the context that it returns.
+	// TraceWaitStart is called when that turns out. The wait goes on with the context that it returns, which must be derived
+	// from ctx.
 	TraceWaitStart(ctx context.Context, data TraceWaitStartData) context.Context
 	// TraceWaitEnd is called when the call has the lock, or gives up.
 	TraceWaitEnd(ctx context.Context, data TraceWaitEndData)

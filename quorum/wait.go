@@ -12,18 +12,20 @@ import (
 // wait stands in the line of a name until the lock is had, or the waiting is over.
 func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
 	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name)}
+	if deadline, ok := ctx.Deadline(); ok {
+		w.ends = deadline
+	}
 	if t.limited {
-		w.ends = time.Now().Add(t.wait)
+		if ends := time.Now().Add(t.wait); w.ends.IsZero() || ends.Before(w.ends) {
+			w.ends = ends
+		}
+		expired := make(chan struct{})
+		defer time.AfterFunc(t.wait, func() { close(expired) }).Stop()
+		w.expired = expired
 	}
 	defer w.decline() // when it has left
 	defer w.line.leave(w)
-	place := w.line.queue(w)
-	if t.limited {
-		timer := time.NewTimer(t.wait)
-		defer timer.Stop()
-		w.expired = timer.C
-	}
-	if place > 0 {
+	if place := w.line.queue(w); place > 0 {
 		w.waits(place)
 	}
 	l, err := w.serve()
@@ -55,20 +57,23 @@ func (w *waiter) serve() (*Lease, error) {
 		if over := w.over(); over != nil {
 			return nil, over
 		}
-		attempt := w.line.attempting()
+		if w.line.hopeless(w) {
+			return nil, w.failure(c.classify(w.line.lastWord()))
+		}
+		attempt := w.line.attempting(w)
 		lease, v := c.tracedAttempt(w.ctx, "acquire", name, t, w.line.behind(t))
 		if v == nil {
 			w.line.won(lease.hold, last != nil)
 			return lease, nil
 		}
-		w.line.attempted(attempt, v.votes)
-		// A node that answers after the decision may have been free, too.
+		w.line.attempted(attempt, slices.Clone(v.votes)) // those of the verdict may become an error's
+		// A node that answers after the decision may have been free, too, or be one more that waiting cannot cure.
 		v.ballot.whenComplete(func() { w.line.attempted(attempt, v.ballot.votes()) })
 		switch {
 		case w.ctx.Err() != nil:
 			// Whatever the verdict was: that others have the lock is no reason not to wait for it, the context is.
 			return nil, c.quorumError("acquire", name, v.votes, contextErrors(w.ctx)...)
-		case v.hopeless, slices.Contains(v.classes, ErrClosed):
+		case w.line.hopeless(w), slices.Contains(v.classes, ErrClosed):
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
 		case v.split && !vote.settled(c, v):
 			w.waits(0)
@@ -99,7 +104,7 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given || w.lease != nil {
 			return over
 		}
-		if s := w.look(false); s.err == nil && s.holder != h.holder {
+		if s := w.look(w.lookAt(false)); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
@@ -146,14 +151,14 @@ func (w *waiter) stand(v, last *verdict) error {
 			if woken, over = w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last)))); over != nil {
 				return over
 			}
-			if woken && ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
+			if woken && (ln.alone() || ln.hopeless(w)) || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
 				return nil
 			}
 			if woken {
+				ln.woke()
 				if _, over := w.sleep(nil, w.delay()); over != nil {
 					return over
 				}
-				ln.awake()
 			}
 		}
 		if w.free(woken, woken) {
@@ -168,13 +173,14 @@ type waiter struct {
 	ctx     context.Context
 	terms   terms
 	line    *line
-	turn    chan struct{}    // closed when the waiter is at the head of its line; nil if it was at once
-	ends    time.Time        // when the wait time is over; zero if it is unlimited
-	expired <-chan time.Time // it is; nil if it is unlimited
-	late    int              // how often somebody else came first
-	since   clock.Instant    // at the head of its line, or back after the others' turns
-	waiting atomic.Bool      // it could not have the lock at once
-	begun   clock.Instant    // of the wait, if a tracer was told of it
+	turn    chan struct{}   // closed when the waiter is at the head of its line; nil if it was at once
+	ends    time.Time       // of the wait time or the context, whichever is first; zero if neither ends
+	expired <-chan struct{} // closed when the wait time is over; nil if it is unlimited
+	attempt int             // its last; 0 if it has made none
+	late    int             // how often somebody else came first
+	since   clock.Instant   // at the head of its line, or back after the others' turns
+	waiting atomic.Bool     // it could not have the lock at once
+	begun   clock.Instant   // of the wait, if a tracer was told of it
 
 	// See handoff.go.
 	handed   chan *Lease // receives the hold that is handed on to this waiter; it has room for one. nil if none can be
@@ -231,11 +237,8 @@ func (w *waiter) failure(classes ...error) error {
 
 // part is d, but no more than a quarter of the time that is left to the waiter: whoever has but a moment shall have tried.
 func (w *waiter) part(d time.Duration) time.Duration {
-	if w.terms.limited {
+	if !w.ends.IsZero() {
 		d = min(d, time.Until(w.ends)/4)
-	}
-	if deadline, ok := w.ctx.Deadline(); ok {
-		d = min(d, time.Until(deadline)/4)
 	}
 	return max(d, 1)
 }
@@ -254,6 +257,8 @@ func (w *waiter) confirmed() {
 			return
 		case <-w.c.closing:
 			return
+		case <-w.expired:
+			return
 		}
 	}
 }
@@ -264,7 +269,7 @@ const (
 	pollHeld   = time.Second            // while others hold it
 	pollOutage = 250 * time.Millisecond // while too few nodes answer: at first, then twice as long
 
-	// Who waits for very many names looks a thousand times a second, and at each of them once a minute at least.
+	// Who waits for very many names looks a thousand times a second, and at each of them once a minute, give or take half.
 	pollEach = time.Millisecond
 	pollMost = time.Minute
 )

@@ -157,32 +157,6 @@ func TestWaitersOfOneProcessAreServedInOrder(t *testing.T) {
 	})
 }
 
-func TestWaitTimeEndsTheWaitWithTheLastWord(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
-		l := mustAcquire(t, a, t.Context(), "stock")
-		start := time.Now()
-		_, err := b.Acquire(t.Context(), "stock", quorum.WithWaitTime(3*time.Second))
-		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("took %v", took)
-		}
-		wantIs(t, err, quorum.ErrNotAcquired)
-		var votes *quorum.QuorumError
-		if !errors.As(err, &votes) || votes.Votes[0].Holder != l.Holder() {
-			t.Errorf("no last word in %v", err)
-		}
-		_, err = b.Acquire(t.Context(), "stock", quorum.WithWaitTime(0))
-		wantIs(t, err, quorum.ErrNotAcquired)
-
-		for _, n := range cl.nodes[:3] {
-			n.Kill()
-		}
-		_, err = b.Acquire(t.Context(), "stock", quorum.WithWaitTime(3*time.Second))
-		wantIs(t, err, quorum.ErrNoQuorum)
-		wantIsNot(t, err, quorum.ErrNotAcquired)
-	})
-}
-
 func TestAcquireWaitsThroughAnOutage(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
 		for _, n := range cl.nodes {
@@ -200,38 +174,6 @@ func TestAcquireWaitsThroughAnOutage(t *testing.T) {
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("noticed after %v", took)
 		}
-	})
-}
-
-func TestAcquireFailsAtOnceOnErrorsThatWaitingCannotCure(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		for _, n := range cl.nodes[:3] {
-			n.Redis().SetError("NOPERM this user has no permissions to run the 'evalsha' command")
-		}
-		start := time.Now()
-		_, err := cl.client(quorum.Config{}).Acquire(t.Context(), "stock")
-		wantIs(t, err, quorum.ErrNoQuorum)
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("took %v", took)
-		}
-		if !contains(err.Error(), "NOPERM") {
-			t.Error(err)
-		}
-	})
-}
-
-// While the nodes that waiting cannot cure are no more than a quorum can spare, the others may come back.
-func TestAcquireWaitsWhileThoseThatMayBeCuredAreAQuorum(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		cl.nodes[0].Redis().SetError("NOPERM this user has no permissions to run the 'evalsha' command")
-		cl.nodes[1].Kill()
-		got := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
-		time.Sleep(time.Minute)
-		cl.nodes[1].Start(true)
-		if r := <-got; r.err != nil {
-			t.Fatal(r.err)
-		}
-		cl.nodes[0].Redis().SetError("")
 	})
 }
 
@@ -340,43 +282,4 @@ func TestEndOfAWaitEndsTheSubscriptionWhileTheLockIsHeld(t *testing.T) {
 		}
 		mustRelease(t, r.lease)
 	})
-}
-
-// One node hangs, and the waiter may be looking at just that one when its context is cancelled, or the coordinator closed.
-func TestWaiterThatLooksAtAHungNodeEndsAtOnce(t *testing.T) {
-	for _, end := range []struct {
-		name string
-		what func(c *quorum.Coordinator, cancel func())
-		want error
-	}{
-		{"cancelled", func(_ *quorum.Coordinator, cancel func()) { cancel() }, context.Canceled},
-		{"closed", func(c *quorum.Coordinator, _ func()) { go c.Close() }, quorum.ErrClosed},
-	} {
-		for step := range 15 { // a look takes half a second there, and there is one every second or so
-			t.Run(fmt.Sprint(end.name, step), func(t *testing.T) {
-				inBubble(t, 3, func(t *testing.T, cl *cluster) {
-					other, c := cl.client(quorum.Config{}), cl.client(quorum.Config{})
-					mustAcquire(t, other, t.Context(), "stock")
-					quorum.Fix(c, "waiter", func() float64 { return 0 }) // it looks at node 0
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					got := acquiring(c, ctx, "stock")
-					time.Sleep(3 * time.Second)
-					cl.nodes[0].Hold()
-					time.Sleep(time.Duration(step) * 100 * time.Millisecond)
-					start := time.Now()
-					end.what(c, cancel)
-					wantIs(t, (<-got).err, end.want)
-					if took := time.Since(start); took > 0 {
-						t.Errorf("after %v", took)
-					}
-					_ = c.Close()
-					if took := time.Since(start); took > time.Second {
-						t.Errorf("closed after %v, more than two node timeouts", took)
-					}
-					cl.nodes[0].Resume()
-				})
-			})
-		}
-	}
 }

@@ -1,12 +1,14 @@
 package quorum_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/faultnet"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
@@ -113,6 +115,48 @@ func TestReleaseBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 			t.Fatal(r.err)
 		}
 		if took := time.Since(start); took > 200*time.Millisecond {
+			t.Errorf("had it after %v", took)
+		}
+	})
+}
+
+// Others wait as well. So whoever is woken stays away for a moment, and then looks at one node. Meanwhile the next one has come and
+// gone, and just that node is late.
+func TestReleaseWhileTheWaiterStaysAwayIsNotMissed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for i := range cl.nodes {
+			cl.ear(i, "stock") // somebody else waits
+		}
+		c := cl.client(quorum.Config{})
+		quorum.Fix(c, "waiter", func() float64 { return 0.15 }) // it looks at node 0
+		for _, n := range cl.nodes {
+			n.Delay(10 * time.Millisecond)
+		}
+		for range 40 { // it is known how fast they are, and so how long to stay away
+			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
+			time.Sleep(100 * time.Millisecond)
+		}
+		own(cl.nodes, "stock", "stranger:1")
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(5 * time.Second)
+		own(cl.nodes, "stock", "stranger:2")
+		for _, n := range cl.nodes {
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+		}
+		time.Sleep(15 * time.Millisecond)
+		release := func(n *faultnet.Node) {
+			n.Redis().Del("stock")
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+		}
+		release(cl.nodes[1])
+		release(cl.nodes[2])
+		start := time.Now()
+		time.Sleep(100 * time.Millisecond)
+		release(cl.nodes[0])
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+		if took := time.Since(start); took > 300*time.Millisecond {
 			t.Errorf("had it after %v", took)
 		}
 	})
@@ -262,4 +306,34 @@ func TestVoteIsToldInAFewWords(t *testing.T) {
 			t.Errorf("told as %q, want %q", got, want)
 		}
 	}
+}
+
+// Whoever waits is counted, and nobody else: how often a waiter looks depends on it.
+func TestNamesThatAreHeldAreNotAmongThoseWaitedFor(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		other, c := cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		theirs := mustAcquire(t, other, t.Context(), "stock")
+		for i := range 3 {
+			if r := <-acquiring(c, t.Context(), "mine-"+strconv.Itoa(i)); r.err != nil {
+				t.Fatal(r.err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first, second := acquiring(c, t.Context(), "stock"), acquiring(c, ctx, "stock")
+		time.Sleep(time.Second)
+		if lines, names := quorum.LinesOf(c), quorum.NamesWaitedFor(c); lines != 4 || names != 1 {
+			t.Errorf("%d lines, %d names that are waited for; want 4 and 1", lines, names)
+		}
+		cancel()
+		mustRelease(t, theirs)
+		for _, r := range []result{<-first, <-second} {
+			if r.err == nil {
+				mustRelease(t, r.lease)
+			}
+		}
+		if names := quorum.NamesWaitedFor(c); names != 0 {
+			t.Errorf("%d names are waited for by nobody", names)
+		}
+	})
 }

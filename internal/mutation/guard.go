@@ -275,8 +275,8 @@ var guardVariants = []variant{
 		rule: "a node was restarted and may have forgotten locks",
 		file: "quorum/guard.go",
 		old: `	if r.Quarantine > 0 {
-		g.warn(`, new: `	if false {
-		g.warn(`,
+		g.warnOf(`, new: `	if false {
+		g.warnOf(`,
 		caught: []string{"quorum.TestNodeThatIsKeptFromVotingIsReported"},
 	},
 }

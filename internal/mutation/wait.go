@@ -61,14 +61,14 @@ var waitVariants = []variant{
 		name: "outages end a wait",
 		rule: "Acquire waits through outages",
 		file: "quorum/attempt.go",
-		old:  `v.hopeless = permanent > len(v.votes)-a.c.need ||`, new: `v.hopeless = permanent >= 0 ||`,
+		old:  `return permanent > len(votes)-c.need ||`, new: `return permanent >= 0 ||`,
 		caught: []string{"quorum.TestAcquireWaitsThroughAnOutage"},
 	},
 	{
 		name: "errors that waiting cannot cure are waited for",
 		rule: "more than N - quorum nodes answered errors that waiting cannot cure",
-		file: "quorum/wait.go",
-		old:  `case v.hopeless, slices`, new: `case slices`,
+		file: "quorum/attempt.go",
+		old:  `if node.Permanent(vote.Err) {`, new: `if node.Permanent(vote.Err) && false {`,
 		caught: []string{"quorum.TestAcquireFailsAtOnceOnErrorsThatWaitingCannotCure"},
 	},
 	{
@@ -118,7 +118,9 @@ var waitVariants = []variant{
 		rule: "what was announced before it is sent, it will see for itself",
 		file: "quorum/line.go",
 		old: `	clear(ln.announced)
-	clear(ln.free)`, new: `	clear(ln.free)`,
+	clear(ln.owing)
+	clear(ln.free)`, new: `	clear(ln.owing)
+	clear(ln.free)`,
 		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
 	},
 	{
@@ -219,7 +221,7 @@ var waitVariants = []variant{
 		name: "a poll is a try",
 		rule: "who comes after a delay looks before it tries",
 		file: "quorum/wait.go",
-		old:  `if woken && ln.alone() ||`, new: `if ln.alone() ||`,
+		old:  `if woken && (ln.alone() || ln.hopeless(w)) ||`, new: `if ln.alone() || ln.hopeless(w) ||`,
 		caught: []string{"quorum.TestWaitingForManyNamesAsksNoMoreThanForAThousand"},
 	},
 	{
@@ -248,7 +250,84 @@ var waitVariants = []variant{
 		name: "errors of a minority are hopeless",
 		rule: "more than N - quorum nodes answered errors that waiting cannot cure",
 		file: "quorum/attempt.go",
-		old:  `permanent > len(v.votes)-a.c.need`, new: `permanent >= len(v.votes)-a.c.need`,
+		old:  `permanent > len(votes)-c.need ||`, new: `permanent >= len(votes)-c.need ||`,
 		caught: []string{"quorum.TestAcquireWaitsWhileThoseThatMayBeCuredAreAQuorum"},
+	},
+	{
+		name: "errors that waiting cannot cure are overlooked when they come late",
+		rule: "errors that waiting cannot cure end it at once",
+		file: "quorum/line.go",
+		old:  `return ln.attempts == w.attempt && ln.incurable`, new: `return ln.attempts < 0`,
+		caught: []string{"quorum.TestAcquireFailsAtOnceOnErrorsThatComeAfterTheDecision"},
+	},
+	{
+		name: "what ended one wait ends the next",
+		rule: "who stood behind tries for itself",
+		file: "quorum/line.go",
+		old:  `return ln.attempts == w.attempt && ln.incurable`, new: `return ln.incurable`,
+		caught: []string{"quorum.TestErrorsThatWaitingCannotCureEndNobodyElsesWait"},
+	},
+	{
+		name: "a release while the waiter stays away is forgotten",
+		rule: "those that announced a release since it was sent",
+		file: "quorum/crowd.go",
+		old: `		w.late++
+		ln.again()`, new: `		w.late++
+		clear(ln.announced)
+		ln.again()`,
+		caught: []string{"quorum.TestReleaseWhileTheWaiterStaysAwayIsNotMissed"},
+	},
+	{
+		name: "the rest of a release counts as the next one",
+		rule: "once per release, not N times",
+		file: "quorum/line.go",
+		old:  `ln.owing[i] = !announced`, new: `ln.owing[i] = false && announced`,
+		caught: []string{"quorum.TestLookThatFindsTheLockTakenCostsNoScript", "quorum.TestCrowd"},
+	},
+	{
+		name: "the wait time does not end a look",
+		rule: "a look does not outlast the wait",
+		file: "quorum/crowd.go",
+		old: `	case <-w.expired:
+		return sight{node: i, err: ErrNotAcquired}`, new: ``,
+		caught: []string{"quorum.TestWaitTimeEndsALookAtAHungNode"},
+	},
+	{
+		name: "the wait time does not end the wait for a subscription",
+		rule: "the wait ends with its time",
+		file: "quorum/wait.go",
+		old: `		case <-w.expired:
+			return
+		}`, new: `		}`,
+		caught: []string{"quorum.TestWaitTimeEndsTheWaitForASubscription"},
+	},
+	{
+		name: "an error shares its votes with the line",
+		rule: "whatever ends a wait carries every node's last word",
+		file: "quorum/wait.go",
+		old:  `slices.Clone(v.votes)`, new: `v.votes`,
+		caught: []string{"quorum.TestVotesOfAnErrorAreItsOwn"},
+	},
+	{
+		name: "names that are held are counted as waited for",
+		rule: "who waits for very many names looks a thousand times a second",
+		file: "quorum/line.go",
+		old:  `return ls.wanted`, new: `return len(ls.byName)`,
+		caught: []string{"quorum.TestNamesThatAreHeldAreNotAmongThoseWaitedFor"},
+	},
+	{
+		name: "two pings may go unanswered",
+		rule: "a dead connection is noticed by our own ping within two node timeouts",
+		file: "node/hear.go",
+		old: `	if !s.recent.Swap(false) {
+		return false
+	}`, new: `	if s.recent.Swap(false) {
+		s.refused = nil
+	} else if s.refused != nil {
+		return false
+	} else {
+		s.refused = errOnce
+	}`,
+		caught: []string{"node.TestSilentConnectionIsReplaced"},
 	},
 }
