@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,15 +95,27 @@ type subscription struct {
 	recent atomic.Bool // something arrived since the last heartbeat
 }
 
+// mostChannels is how many channels one command names: a few dozen kilobytes. Each command has a node timeout, and a connection that
+// comes back may have to name a hundred thousand.
+const mostChannels = 1000
+
 // follow brings the subscribed channels in line with those that somebody listens to.
 func (s *subscription) follow() bool {
 	more, less := s.node.listening.news()
-	ctx, cancel := context.WithTimeout(context.Background(), s.budget)
-	defer cancel()
-	if len(more) > 0 && s.pubsub.Subscribe(ctx, more...) != nil {
-		return false
+	return s.send(s.pubsub.Subscribe, more) && s.send(s.pubsub.Unsubscribe, less)
+}
+
+// send sends a command for channels, as many at a time as it may name.
+func (s *subscription) send(command func(context.Context, ...string) error, channels []string) bool {
+	for part := range slices.Chunk(channels, mostChannels) {
+		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
+		err := command(ctx, part...)
+		cancel()
+		if err != nil {
+			return false
+		}
 	}
-	return len(less) == 0 || s.pubsub.Unsubscribe(ctx, less...) == nil
+	return true
 }
 
 // alive sends a ping, unless the last one has gone unanswered. A connection that dies right after it has answered one is then

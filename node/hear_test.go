@@ -114,6 +114,41 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	}
 }
 
+// A connection that comes back names all channels at once, and a slow one could not take so many in one node timeout.
+func TestManyChannelsAreSubscribedInParts(t *testing.T) {
+	const channels = 2500
+	var most, subscribed atomic.Int64
+	var breaks atomic.Bool
+	f := serve(t, func(c []string) string {
+		switch strings.ToUpper(c[0]) {
+		case "SUBSCRIBE":
+			most.Store(max(most.Load(), int64(len(c)-1)))
+			subscribed.Add(int64(len(c) - 1))
+			var replies strings.Builder
+			for _, channel := range c[1:] {
+				fmt.Fprintf(&replies, "*3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:1\r\n", len(channel), channel)
+			}
+			return replies.String()
+		case "PING":
+			if breaks.Swap(false) {
+				return hangUp
+			}
+			return "*2\r\n$4\r\npong\r\n$0\r\n\r\n"
+		}
+		return ""
+	})
+	n := open(t, f.url())
+	for i := range channels {
+		defer n.Listen(fmt.Sprint("stock-", i), beat, func(node.Event) {})()
+	}
+	eventually(t, "subscribed", func() bool { return subscribed.Load() == channels })
+	breaks.Store(true)
+	eventually(t, "subscribed again", func() bool { return subscribed.Load() == 2*channels })
+	if got := most.Load(); got > 1000 {
+		t.Errorf("one command named %d channels", got)
+	}
+}
+
 // Who waits for a lock that goes back and forth between processes listens again and again. A connection made for each time
 // would come too late for the release.
 func TestConnectionIsKeptForWhoeverListensNext(t *testing.T) {
