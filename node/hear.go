@@ -54,6 +54,7 @@ func (n *Node) hear(budget time.Duration) (heard, broke bool) {
 			if !s.alive() {
 				return s.heard.Load(), true
 			}
+			heartbeat.Reset(budget) // the answer has as long, even where this goroutine was kept from running
 			idle++
 		}
 		switch {

@@ -132,8 +132,7 @@ func (a *attempt) fail(classes ...error) *verdict {
 	return &verdict{classes: classes, votes: a.ballot.votes(), ballot: a.ballot, roundTrip: a.roundTrip()}
 }
 
-// incurable tells whether waiting cannot cure what the votes are about: more than N - quorum nodes answered errors of that kind,
-// or two addresses are one server.
+// incurable tells whether more votes than a quorum can do without are errors that waiting cannot cure.
 func (c *Coordinator) incurable(votes []Vote) bool {
 	permanent := 0
 	for _, vote := range votes {
@@ -141,7 +140,7 @@ func (c *Coordinator) incurable(votes []Vote) bool {
 			permanent++
 		}
 	}
-	return permanent > len(votes)-c.need || c.sameServer.Load()
+	return permanent > len(votes)-c.need
 }
 
 // cancelled is the verdict when the caller's context ended. It matches that context's error and cause only: whether

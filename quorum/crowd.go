@@ -229,15 +229,30 @@ func (w *waiter) look(i int) sight {
 
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
+//
+// Whoever came first after a wake may be gone again, and the node that was looked at be the last to tell. So it goes on to look where
+// a release was announced since, while that is a quorum.
 func (w *waiter) free(woken, count bool) bool {
-	ln, i := w.line, w.lookAt(count)
-	if woken {
-		ln.looking(i)
+	i := w.lookAt(count)
+	for first := true; ; first = false {
+		if woken {
+			w.line.looking(i)
+		}
+		s := w.look(i)
+		if s.err != nil {
+			return true
+		}
+		worth, next := w.sees(s, woken, first)
+		if next < 0 {
+			return worth
+		}
+		i = next
 	}
-	s := w.look(i)
-	if s.err != nil {
-		return true
-	}
+}
+
+// sees takes in what a look showed, and tells whether it is worth trying, or else where to look next; -1 for nowhere.
+func (w *waiter) sees(s sight, woken, first bool) (worth bool, next int) {
+	ln := w.line
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
 	if ln.subscribed && ln.confirmed[s.node] {
@@ -248,12 +263,14 @@ func (w *waiter) free(woken, count bool) bool {
 		ln.crowd.others = ln.crowd.listeners
 	}
 	if s.holder == "" {
-		return true
+		return true, -1
 	}
-	moved := ln.crowd.seen(s.holder, ln.c.clock.Now())
-	if woken && moved {
+	if first {
+		clear(ln.owing)
+		if moved := ln.crowd.seen(s.holder, ln.c.clock.Now()); !woken || !moved {
+			return woken, -1
+		}
 		w.late++
-		ln.again()
 	}
-	return woken && !moved
+	return false, ln.unseen()
 }

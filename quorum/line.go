@@ -45,7 +45,7 @@ type line struct {
 
 	attempts   int // how many were made, to tell late answers of an earlier one
 	votes      []Vote
-	incurable  bool // they are
+	incurable  bool // of these more than a quorum can do without are errors that waiting cannot cure
 	subscribed bool
 	crowd      crowd
 
@@ -117,6 +117,7 @@ func (ln *line) leave(w *waiter) {
 	if i := slices.Index(ln.waiters, w); i >= 0 {
 		ln.waiters = slices.Delete(ln.waiters, i, i+1)
 		if i == 0 && len(ln.waiters) > 0 {
+			clear(ln.owing) // it may leave while it stays away
 			close(ln.waiters[0].turn)
 		}
 	}
@@ -277,7 +278,7 @@ func (ln *line) hear(i int, e node.Event) {
 	case e.Subscribed:
 		// The node may have announced something while we did not hear it: count it as if it had.
 		ln.confirmed[i] = true
-		ln.announced[i] = true
+		ln.announced[i], ln.owing[i] = true, false
 		ln.signalIfFree()
 	case e.Payload == script.Free:
 		ln.crowd.heard(len(ln.c.nodes), ln.c.clock.Now(), ln.c.roundTrip())
@@ -321,12 +322,15 @@ func (ln *line) attempted(attempt int, votes []Vote) {
 	ln.signalIfFree()
 }
 
-// hopeless tells whether waiting cannot cure what a waiter's last attempt has met: perhaps more than was in when it was decided,
-// as a node that is down is the first to fail.
-func (ln *line) hopeless(w *waiter) bool {
+// hopeless returns the votes of a waiter's last attempt if waiting cannot cure what it has met, else nil. That may be more than was
+// in when it was decided: a node that is down is the first to fail.
+func (ln *line) hopeless(w *waiter) []Vote {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	return ln.attempts == w.attempt && ln.incurable
+	if ln.attempts != w.attempt || !ln.incurable {
+		return nil
+	}
+	return slices.Clone(ln.votes)
 }
 
 // signalIfFree wakes the head if a quorum of nodes may be free. It is called with ln.mu held.
@@ -414,19 +418,19 @@ func (ln *line) looking(i int) {
 	ln.calm()
 }
 
-// again wakes the head once more if a look has found the lock held, but a quorum of other nodes has announced since the head was
-// woken that whoever came first is gone, too. It is called with ln.mu held.
-func (ln *line) again() {
-	clear(ln.owing)
-	n := 0
-	for _, announced := range ln.announced {
+// unseen is a node that has announced a release since the head was woken, if a quorum has that was not looked at after it; -1 if
+// there is none. Whoever came first may be gone again. It is called with ln.mu held.
+func (ln *line) unseen() int {
+	n, last := 0, -1
+	for i, announced := range ln.announced {
 		if announced {
-			n++
+			n, last = n+1, i
 		}
 	}
-	if n >= ln.c.need {
-		ln.signal()
+	if n < ln.c.need {
+		return -1
 	}
+	return last
 }
 
 // calm takes back a wake. It is called with ln.mu held.

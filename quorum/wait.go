@@ -57,8 +57,8 @@ func (w *waiter) serve() (*Lease, error) {
 		if over := w.over(); over != nil {
 			return nil, over
 		}
-		if w.line.hopeless(w) {
-			return nil, w.failure(c.classify(w.line.lastWord()))
+		if votes := w.line.hopeless(w); votes != nil {
+			return nil, c.quorumError("acquire", name, votes, c.classify(votes))
 		}
 		attempt := w.line.attempting(w)
 		lease, v := c.tracedAttempt(w.ctx, "acquire", name, t, w.line.behind(t))
@@ -73,8 +73,10 @@ func (w *waiter) serve() (*Lease, error) {
 		case w.ctx.Err() != nil:
 			// Whatever the verdict was: that others have the lock is no reason not to wait for it, the context is.
 			return nil, c.quorumError("acquire", name, v.votes, contextErrors(w.ctx)...)
-		case w.line.hopeless(w), slices.Contains(v.classes, ErrClosed):
+		case slices.Contains(v.classes, ErrClosed), slices.Contains(v.classes, ErrSameServer):
 			return nil, c.quorumError("acquire", name, v.votes, v.classes...)
+		case w.line.hopeless(w) != nil:
+			continue
 		case v.split && !vote.settled(c, v):
 			w.waits(0)
 			// A wake does not shorten this: it would bring the contenders back together.
@@ -130,7 +132,7 @@ func (w *waiter) stand(v, last *verdict) error {
 	w.waits(0)
 	ln.found(v.votes)
 	due := w.due(v)
-	for {
+	for ln.hopeless(w) == nil {
 		woken := false
 		switch {
 		case ln.crowded(w.c.clock.Now().Sub(w.since)):
@@ -151,7 +153,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			if woken, over = w.sleep(ln.wake, max(1, min(due.Sub(w.c.clock.Now()), w.poll(v, last)))); over != nil {
 				return over
 			}
-			if woken && (ln.alone() || ln.hopeless(w)) || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
+			if woken && ln.alone() || slices.Contains(v.classes, ErrNoQuorum) || !w.c.clock.Now().Before(due) {
 				return nil
 			}
 			if woken {
@@ -165,6 +167,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			return nil
 		}
 	}
+	return nil
 }
 
 // waiter is one call of Acquire that waits.
@@ -248,7 +251,7 @@ func (w *waiter) part(d time.Duration) time.Duration {
 func (w *waiter) confirmed() {
 	deadline := time.NewTimer(w.c.cfg.NodeTimeout)
 	defer deadline.Stop()
-	for !w.line.heard() {
+	for !w.line.heard() && w.line.hopeless(w) == nil {
 		select {
 		case <-w.line.wake:
 		case <-deadline.C:

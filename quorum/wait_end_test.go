@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/quorum"
+	"github.com/redquorum/redquorum/script"
 )
 
 func TestAcquireFailsAtOnceOnErrorsThatWaitingCannotCure(t *testing.T) {
@@ -51,6 +52,32 @@ func TestAcquireFailsAtOnceOnErrorsThatComeAfterTheDecision(t *testing.T) {
 			})
 		})
 	}
+}
+
+// That two addresses lead to one server may turn out after the decision. It is no reason to call the lock busy.
+func TestWaiterIsToldOfOneServerUnderTwoAddresses(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		c := cl.warmClient(quorum.Config{})
+		own(cl.nodes, "stock", "stranger:1")
+		cl.nodes[2].Delay(30 * time.Millisecond)
+		got := acquiring(c, t.Context(), "stock")
+		time.Sleep(20 * time.Millisecond) // nodes 0 and 1 have answered
+		for range 2 {
+			for _, i := range []int{2, 1} {
+				quorum.Checked(c, i, script.Record{Standing: script.StandingSettled, Run: "one", Now: cl.clock.Wall().UnixMicro()})
+			}
+		}
+		if !quorum.SameServer(c) {
+			t.Fatal("the test shows nothing: two are one server, and nobody says so")
+		}
+		select {
+		case r := <-got:
+			wantIs(t, r.err, quorum.ErrSameServer)
+		case <-time.After(5 * time.Second): // it was found out again that they are not
+			_ = c.Close()
+			wantIs(t, (<-got).err, quorum.ErrClosed)
+		}
+	})
 }
 
 // relieving mends something as soon as a wait has ended.

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redquorum/redquorum/internal/faultnet"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
@@ -121,38 +120,15 @@ func TestReleaseBeforeTheSubscriptionIsNotMissed(t *testing.T) {
 }
 
 // Others wait as well. So whoever is woken stays away for a moment, and then looks at one node. Meanwhile the next one has come and
-// gone, and just that node is late.
+// gone, and just that node does not know.
 func TestReleaseWhileTheWaiterStaysAwayIsNotMissed(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		for i := range cl.nodes {
-			cl.ear(i, "stock") // somebody else waits
-		}
-		c := cl.client(quorum.Config{})
-		quorum.Fix(c, "waiter", func() float64 { return 0.15 }) // it looks at node 0
-		for _, n := range cl.nodes {
-			n.Delay(10 * time.Millisecond)
-		}
-		for range 40 { // it is known how fast they are, and so how long to stay away
-			mustRelease(t, mustAcquire(t, c, t.Context(), "warm"))
-			time.Sleep(100 * time.Millisecond)
-		}
-		own(cl.nodes, "stock", "stranger:1")
-		got := acquiring(c, t.Context(), "stock")
-		time.Sleep(5 * time.Second)
-		own(cl.nodes, "stock", "stranger:2")
-		for _, n := range cl.nodes {
-			n.Redis().Publish(script.Channel("stock"), script.Free)
-		}
-		time.Sleep(15 * time.Millisecond)
-		release := func(n *faultnet.Node) {
+		got := cl.wokenToStayAway()
+		for _, n := range cl.nodes[1:] {
 			n.Redis().Del("stock")
 			n.Redis().Publish(script.Channel("stock"), script.Free)
 		}
-		release(cl.nodes[1])
-		release(cl.nodes[2])
 		start := time.Now()
-		time.Sleep(100 * time.Millisecond)
-		release(cl.nodes[0])
 		if r := <-got; r.err != nil {
 			t.Fatal(r.err)
 		}
@@ -160,6 +136,79 @@ func TestReleaseWhileTheWaiterStaysAwayIsNotMissed(t *testing.T) {
 			t.Errorf("had it after %v", took)
 		}
 	})
+}
+
+// The next one has come and gone, and a third has it: that costs some looks, and no script.
+func TestReleaseThatWasTakenUpMeanwhileCostsNoScript(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		got := cl.wokenToStayAway()
+		own(cl.nodes, "stock", "stranger:3")
+		for _, n := range cl.nodes {
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+		}
+		before := 0
+		for _, n := range cl.nodes {
+			before += n.Requests()
+		}
+		cl.never(400*time.Millisecond, "a script", func() bool {
+			after := 0
+			for _, n := range cl.nodes {
+				after += n.Requests()
+			}
+			return after > before+3*2+3 // a look is two commands, a ping one; a script has more, and goes to all
+		})
+		cl.vacate("stock")
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+	})
+}
+
+// A node that is the last to announce a release does so while the waiter stays away. That is no news of the next one.
+func TestRestOfAReleaseDoesNotCountForTheNext(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		got := cl.wokenToStayAway()
+		time.Sleep(200 * time.Millisecond) // it has looked, and somebody else has the lock
+		before := cl.nodes[0].Requests()
+		cl.nodes[0].Redis().Publish(script.Channel("stock"), script.Free)
+		cl.never(300*time.Millisecond, "a look", func() bool { return cl.nodes[0].Requests() > before+1 }) // one ping
+		cl.vacate("stock")
+		if r := <-got; r.err != nil {
+			t.Fatal(r.err)
+		}
+	})
+}
+
+// wokenToStayAway returns when a waiter has been woken that stays away for a moment, since another one waits, too. It looks at node 0
+// then.
+func (cl *cluster) wokenToStayAway() <-chan result {
+	for i := range cl.nodes {
+		cl.ear(i, "stock")
+	}
+	c := cl.client(quorum.Config{})
+	quorum.Fix(c, "waiter", func() float64 { return 0.15 })
+	for _, n := range cl.nodes {
+		n.Delay(10 * time.Millisecond)
+	}
+	for range 40 { // it is known how fast they are, and so how long to stay away
+		mustRelease(cl.t, mustAcquire(cl.t, c, cl.t.Context(), "warm"))
+		time.Sleep(100 * time.Millisecond)
+	}
+	own(cl.nodes, "stock", "stranger:1")
+	got := acquiring(c, cl.t.Context(), "stock")
+	announce := func() {
+		for _, n := range cl.nodes {
+			n.Redis().Publish(script.Channel("stock"), script.Free)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	time.Sleep(5 * time.Second)
+	announce()
+	time.Sleep(time.Second) // it has tried in vain, and what was announced until then is forgotten
+	own(cl.nodes, "stock", "stranger:2")
+	announce()
+	time.Sleep(12 * time.Millisecond)
+	return got
 }
 
 // A contender that came second has withdrawn, and stays away for a while whatever is announced.

@@ -13,14 +13,16 @@ var crowdVariants = []variant{
 		name: "a look that is not taken",
 		rule: "who comes after a delay looks before it tries",
 		file: "quorum/crowd.go",
-		old:  `return woken && !moved`, new: `return woken`,
+		old: `!woken || !moved {
+			return woken, -1`, new: `true {
+			return woken || moved && woken, -1`,
 		caught: []string{"quorum.TestLookThatFindsTheLockTakenCostsNoScript"},
 	},
 	{
 		name: "a wake that changed nothing is forgotten",
 		rule: "or a wake has changed nothing, as on a node where somebody who died has left a key",
 		file: "quorum/crowd.go",
-		old:  `return woken && !moved`, new: `return false`,
+		old:  `return woken, -1`, new: `return false, -1`,
 		caught: []string{"quorum.TestWakeThatChangesNothingIsTried"},
 	},
 	{
