@@ -12,7 +12,7 @@ var prefixVariants = []variant{
 	{
 		name: "waiters listen without the prefix",
 		rule: "whatever is sent to a node has the key",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `channel := script.Channel(ln.key)`, new: `channel := script.Channel(ln.name)`,
 		caught: []string{"quorum.TestEverythingOfALockHasThePrefix"},
 	},

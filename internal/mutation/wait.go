@@ -5,14 +5,14 @@ var waitVariants = []variant{
 	{
 		name: "woken only by a quorum of announcements",
 		rule: "a holder of {1,2,3} is never announced by 4 and 5, so neither alone would do",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `if ln.free[i] || ln.announced[i] {`, new: `if ln.announced[i] {`,
 		caught: []string{"quorum.TestWakeCountsNodesFoundFreeAndNodesThatAnnounced"},
 	},
 	{
 		name: "a release during an attempt is forgotten",
 		rule: "those that announced a release since it was sent",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old: `	for i, vote := range votes {
 		ln.free[i] = vote.Outcome == Granted`,
 		new: `	clear(ln.announced)
@@ -88,7 +88,7 @@ var waitVariants = []variant{
 	{
 		name: "subscriptions stay",
 		rule: "the last one to leave ends the subscriptions",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `		stop()` + "\n", new: `		_ = stop` + "\n",
 		caught: []string{"quorum.TestWaiterIsWokenByTheRelease"},
 	},
@@ -102,21 +102,21 @@ var waitVariants = []variant{
 	{
 		name: "one node's release wakes",
 		rule: "free and announced nodes reach a quorum",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `if n >= ln.c.need && news {`, new: `if n >= 1 && news {`,
 		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
 	},
 	{
 		name: "a rollback wakes",
 		rule: "else losers of a split vote wake each other for ever",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `case e.Payload == script.Free:`, new: `case e.Payload != "":`,
 		caught: []string{"quorum.TestOnlyAQuorumOfReleasesWakesAWaiter"},
 	},
 	{
 		name: "an announcement counts for ever",
 		rule: "what was announced before it is sent, it will see for itself",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old: `	clear(ln.announced)
 	clear(ln.owing)
 	clear(ln.free)`, new: `	clear(ln.owing)
@@ -126,7 +126,7 @@ var waitVariants = []variant{
 	{
 		name: "no attempt after a reconnect",
 		rule: "the node may have announced something while we did not hear it",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old: `		ln.announced[i], ln.owing[i] = true, false
 		ln.signalIfFree()
 	case e.Payload`, new: `	case e.Payload`,
@@ -256,14 +256,14 @@ var waitVariants = []variant{
 	{
 		name: "errors that waiting cannot cure are overlooked when they come late",
 		rule: "errors that waiting cannot cure end it at once",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `if ln.attempts != w.attempt || !ln.incurable {`, new: `if ln.attempts >= 0 {`,
 		caught: []string{"quorum.TestAcquireFailsAtOnceOnErrorsThatComeAfterTheDecision"},
 	},
 	{
 		name: "what ended one wait ends the next",
 		rule: "who stood behind tries for itself",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `if ln.attempts != w.attempt || !ln.incurable {`, new: `if !ln.incurable {`,
 		caught: []string{"quorum.TestErrorsThatWaitingCannotCureEndNobodyElsesWait"},
 	},
@@ -277,7 +277,7 @@ var waitVariants = []variant{
 	{
 		name: "the rest of a release counts as the next one",
 		rule: "once per release, not N times",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `ln.owing[i] = !announced`, new: `ln.owing[i] = false && announced`,
 		caught: []string{"quorum.TestRestOfAReleaseDoesNotCountForTheNext"},
 	},
@@ -337,7 +337,7 @@ var waitVariants = []variant{
 	{
 		name: "one server under two addresses counts as busy",
 		rule: "two addresses of one server are refused",
-		file: "quorum/line.go",
+		file: "quorum/wake.go",
 		old:  `ln.votes, ln.incurable = votes, ln.c.incurable(votes)`, new: `ln.votes, ln.incurable = votes, ln.c.incurable(votes) || ln.c.sameServer.Load()`,
 		caught: []string{"quorum.TestWaiterIsToldOfOneServerUnderTwoAddresses"},
 	},
