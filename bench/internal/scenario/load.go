@@ -199,7 +199,7 @@ func hotSteps(e *Env, p peers.Peer) []Step {
 	if p.NoLock {
 		return nil
 	}
-	callers := 64
+	callers := 128
 	if e.Quick {
 		callers = 16
 	}

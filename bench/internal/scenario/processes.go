@@ -108,53 +108,6 @@ func endProcesses(all []*process) error {
 	return errors.Join(errs...)
 }
 
-// beforeHandover is how long the waiting process has to begin to wait.
-const beforeHandover = 20 * time.Millisecond
-
-func handoverSteps(e *Env, p peers.Peer) []Step {
-	if p.NoLock {
-		return nil
-	}
-	s := Step{Peer: p, shape: measure.Result{Processes: 2, Measured: "hand-over"}}
-	s.run = func(ctx context.Context, r *measure.Result) (err error) {
-		both, err := startProcesses(ctx, r.Processes, orders{Peer: p.Name, URLs: e.Nodes.URLs, Name: e.name(r)})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, endProcesses(both)) }()
-		took := measure.NewHistogram()
-		holder, waiter := both[0], both[1]
-		if _, err := holder.ask("lock"); err != nil {
-			return err
-		}
-		start := time.Now()
-		for ; ctx.Err() == nil && time.Since(start) < e.Duration; holder, waiter = waiter, holder {
-			if err := waiter.tell("lock"); err != nil {
-				return err
-			}
-			time.Sleep(beforeHandover)
-			released, err := holder.ask("unlock")
-			if err != nil {
-				return err
-			}
-			got, err := waiter.done()
-			if err != nil {
-				return err
-			}
-			if got.At < released.At {
-				r.Overlaps++
-			}
-			took.Record(time.Duration(got.At - released.At))
-			r.Pairs++
-		}
-		r.Seconds = time.Since(start).Seconds()
-		r.Latency = took.Latency()
-		_, err = holder.ask("unlock")
-		return err
-	}
-	return []Step{s}
-}
-
 func processesSteps(e *Env, p peers.Peer) []Step {
 	if p.NoLock {
 		return nil

@@ -57,6 +57,8 @@ func All() []Scenario {
 		{"handover", "Hand-over between two processes",
 			"One process holds the name while the other waits; the latency is from the moment before the release to the " +
 				"moment after the other's acquire.", handoverSteps},
+		{"handover-hung", "Hand-over between two processes while a node hangs",
+			"The same, while the first node is stopped. Clients of one server are left out.", handoverHungSteps},
 		{"processes", "One hot name, many processes",
 			"A caller in each of several processes; all want the same name. The latency is that of the acquire, waiting " +
 				"included.", processesSteps},

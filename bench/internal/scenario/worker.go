@@ -97,8 +97,9 @@ func Worker(in io.Reader, out io.Writer) error {
 	}
 }
 
-// lockLimit is longer than any client takes that works, polling included.
-const lockLimit = 10 * time.Second
+// lockLimit is longer than any client takes that works, polling included: with a node that hangs redsync takes 15 s, since it waits for
+// the timeouts of its Redis client at each step.
+const lockLimit = 20 * time.Second
 
 var errLockLimit = fmt.Errorf("not acquired after %v, though it was free", lockLimit)
 
