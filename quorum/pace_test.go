@@ -222,6 +222,7 @@ func TestReplacedNodeIsNotBlamedForItsClock(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		c := cl.client(quorum.Config{})
 		mustRelease(t, mustAcquire(t, c, t.Context(), "stock"))
+		synctest.Wait() // two answers would have done, and its clock is to be known
 		cl.nodes[1].Restart()
 		server := cl.nodes[1].Redis()
 		server.SetTime(time.Now().Add(time.Hour))
