@@ -169,12 +169,12 @@ func TestProcessThatNobodyWaitsForGoesOnAtFullSpeed(t *testing.T) {
 	})
 }
 
-// waitAmong waits for a lock that a stranger has, among so many others, until it listens. The counter is of scripts from
+// waitAmong waits for a lock that a stranger has, so far from the nodes, among so many others, until it listens. The counter is of scripts from
 // then on.
-func (cl *cluster) waitAmong(others int) (*quorum.Coordinator, <-chan result, *atomic.Int64) {
+func (cl *cluster) waitAmong(others int, away time.Duration) (*quorum.Coordinator, <-chan result, *atomic.Int64) {
 	cl.t.Helper()
 	for _, n := range cl.nodes {
-		n.Delay(time.Millisecond)
+		n.Delay(away)
 	}
 	cl.bystanders("stock", others)
 	own(cl.nodes, "stock", "stranger:1")
@@ -199,26 +199,30 @@ func (cl *cluster) end(c *quorum.Coordinator, got <-chan result) {
 
 // Of several who are woken one comes first. The others look, see that somebody else has it, and send no script.
 func TestLookThatFindsTheLockTakenCostsNoScript(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c, got, scripts := cl.waitAmong(3)
-		for i := range 30 {
-			own(cl.nodes, "stock", fmt.Sprint("quicker:", i))
-			cl.announce("stock")
-			time.Sleep(time.Second)
-		}
-		// A look that was under way when somebody came finds who it is, and then the wake seems to have changed nothing: a look
-		// is a poll once a second and takes 2 ms.
-		if n := scripts.Load(); n > 2 {
-			t.Errorf("%d scripts for a lock that others had", n)
-		}
-		cl.end(c, got)
-	})
+	// A look that was under way when somebody came finds who it is, and then the wake seems to have changed nothing: a look is a poll
+	// once a second and takes two ways.
+	for away, most := range map[time.Duration]int64{time.Millisecond: 2, 15 * time.Millisecond: 4} {
+		t.Run(away.String(), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, cl *cluster) {
+				c, got, scripts := cl.waitAmong(3, away)
+				for i := range 30 {
+					own(cl.nodes, "stock", fmt.Sprint("quicker:", i))
+					cl.announce("stock")
+					time.Sleep(time.Second)
+				}
+				if n := scripts.Load(); n > most {
+					t.Errorf("%d scripts for a lock that others had", n)
+				}
+				cl.end(c, got)
+			})
+		})
+	}
 }
 
 // A wake that changes nothing where the look looks may be one of other nodes: then only a try tells.
 func TestWakeThatChangesNothingIsTried(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		c, got, scripts := cl.waitAmong(3)
+		c, got, scripts := cl.waitAmong(3, time.Millisecond)
 		time.Sleep(2 * time.Second) // it has looked who has it
 		cl.announce("stock")
 		time.Sleep(time.Second)

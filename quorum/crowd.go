@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/clock"
+	"github.com/redquorum/redquorum/node"
 )
 
 // Crowds.
@@ -204,8 +205,8 @@ func (w *waiter) lookAt(count bool) int {
 	return max(answers, 0)
 }
 
-// look looks at node i. It does not outlast the wait.
-func (w *waiter) look(i int) sight {
+// look looks at node i, for so long at most. It does not outlast the wait.
+func (w *waiter) look(i int, limit time.Duration) sight {
 	c := w.c
 	seen := make(chan sight, 1)
 	c.background.do(func() {
@@ -215,9 +216,13 @@ func (w *waiter) look(i int) sight {
 		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.key)
 		seen <- s
 	})
+	late := time.NewTimer(limit)
+	defer late.Stop()
 	select {
 	case s := <-seen:
 		return s
+	case <-late.C:
+		return sight{node: i, err: node.ErrTimeout}
 	case <-w.ctx.Done():
 		return sight{node: i, err: w.ctx.Err()}
 	case <-c.closing:
@@ -227,22 +232,43 @@ func (w *waiter) look(i int) sight {
 	}
 }
 
+// A lookout is how a waiter looks.
+type lookout struct {
+	woken   bool // after a wake, and its delay
+	count   bool // who else waits (lookAt)
+	hurried bool // the lock changes hands: what it sees late is of no use
+}
+
+// lookPatience is how long a look in a hurry may take in any case. A node that has begun to hang is not to keep the lock from who looks
+// just there; one that is only slow to be woken is not to bring a script. Who is in no hurry waits for the node's timeout: of ten thousand
+// that look after an outage many are late.
+const lookPatience = 20 * time.Millisecond
+
+// limit is how long a look at node i may take.
+func (w *waiter) limit(i int, hurried bool) time.Duration {
+	timeout := w.c.cfg.NodeTimeout
+	if !hurried {
+		return timeout
+	}
+	return min(max(lookPatience, w.c.nodes[i].patience(timeout)), timeout)
+}
+
 // free takes a look and tells whether it is worth trying: nobody has the lock there, or nobody knows, or a wake has changed
 // nothing, as on a node where somebody who died has left a key.
 //
 // Whoever came first after a wake may be gone again, and the node that was looked at be the last to tell. So it goes on to look where
 // a release was announced since, while that is a quorum.
-func (w *waiter) free(woken, count bool) bool {
-	i := w.lookAt(count)
+func (w *waiter) free(l lookout) bool {
+	i := w.lookAt(l.count)
 	for first := true; ; first = false {
-		if woken {
+		if l.woken {
 			w.line.looking(i)
 		}
-		s := w.look(i)
+		s := w.look(i, w.limit(i, l.hurried))
 		if s.err != nil {
 			return true
 		}
-		worth, next := w.sees(s, woken, first)
+		worth, next := w.sees(s, l.woken, first)
 		if next < 0 {
 			return worth
 		}

@@ -106,7 +106,7 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given || w.lease != nil {
 			return over
 		}
-		if s := w.look(w.lookAt(false)); s.err == nil && s.holder != h.holder {
+		if s := w.look(w.lookAt(false), w.c.cfg.NodeTimeout); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
@@ -120,7 +120,7 @@ func (w *waiter) letOthers() error {
 		return nil
 	}
 	w.waits(0)
-	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(false, false) {
+	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(lookout{hurried: true}) {
 		return over
 	}
 	return w.stand(&verdict{}, nil)
@@ -133,9 +133,9 @@ func (w *waiter) stand(v, last *verdict) error {
 	ln.found(v.votes)
 	due := w.due(v)
 	for ln.hopeless(w) == nil {
-		woken := false
+		woken, crowded := false, ln.crowded(w.c.clock.Now().Sub(w.since))
 		switch {
-		case ln.crowded(w.c.clock.Now().Sub(w.since)):
+		case crowded:
 			ln.hush()
 			if over := w.stayAway(due); over != nil {
 				return over
@@ -144,7 +144,7 @@ func (w *waiter) stand(v, last *verdict) error {
 			// Subscribe, then look once more: what was announced before nobody heard.
 			w.confirmed()
 			ln.awake()
-			if w.free(false, true) {
+			if w.free(lookout{count: true}) {
 				return nil
 			}
 			continue
@@ -163,7 +163,7 @@ func (w *waiter) stand(v, last *verdict) error {
 				}
 			}
 		}
-		if w.free(woken, woken) {
+		if w.free(lookout{woken: woken, count: woken, hurried: woken || crowded}) {
 			return nil
 		}
 	}

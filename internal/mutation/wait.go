@@ -25,8 +25,8 @@ var waitVariants = []variant{
 		rule: "subscribe, then look once more: what was announced before nobody heard",
 		file: "quorum/wait.go",
 		old: `			ln.awake()
-			if w.free(false, true) {`, new: `			ln.awake()
-			if w.free(false, true); false {`,
+			if w.free(lookout{count: true}) {`, new: `			ln.awake()
+			if w.free(lookout{count: true}); false {`,
 		caught: []string{"quorum.TestReleaseBeforeTheSubscriptionIsNotMissed"},
 	},
 	{
@@ -280,6 +280,38 @@ var waitVariants = []variant{
 		file: "quorum/wake.go",
 		old:  `ln.owing[i] = !announced`, new: `ln.owing[i] = false && announced`,
 		caught: []string{"quorum.TestRestOfAReleaseDoesNotCountForTheNext"},
+	},
+	{
+		name:   "every look is in a hurry",
+		rule:   "who is in no hurry waits for the node's timeout",
+		file:   "quorum/crowd.go",
+		old:    `	if !hurried {`,
+		new:    `	if !hurried && i < 0 {`,
+		caught: []string{"quorum.TestLookWaitsForASlowNode"},
+	},
+	{
+		name:   "a look in a hurry does not wait for a far node",
+		rule:   "how long a look in a hurry may take in any case",
+		file:   "quorum/crowd.go",
+		old:    `min(max(lookPatience, w.c.nodes[i].patience(timeout)), timeout)`,
+		new:    `min(max(lookPatience, w.c.nodes[i].patience(0)), timeout)`,
+		caught: []string{"quorum.TestLookThatFindsTheLockTakenCostsNoScript"},
+	},
+	{
+		name:   "a loss is looked for in a hurry",
+		rule:   "the process may be the last to know that it has lost it",
+		file:   "quorum/wait.go",
+		old:    `w.look(w.lookAt(false), w.c.cfg.NodeTimeout)`,
+		new:    `w.look(w.lookAt(false), lookPatience)`,
+		caught: []string{"quorum.TestLossIsSeenOnSlowNodes"},
+	},
+	{
+		name:   "a look takes a whole node timeout",
+		rule:   "a node that has begun to hang is not to keep the lock from who looks just there",
+		file:   "quorum/crowd.go",
+		old:    `	if !hurried {`,
+		new:    `	if i >= 0 {`,
+		caught: []string{"quorum.TestWaiterDoesNotWaitForANodeThatHangs"},
 	},
 	{
 		name: "the wait time does not end a look",
