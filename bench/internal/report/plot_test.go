@@ -75,7 +75,7 @@ func TestPlotsAreWellFormedAndInside(t *testing.T) {
 			}
 		}
 	}
-	if want := 2 + 1 + 4 + len(peers.All()); n != want { // by callers, its distribution, four more, and a timeline each
+	if want := 2 + 1 + 5 + len(peers.All()); n != want { // by callers, its distribution, five more, and a timeline each
 		t.Errorf("%d plots, want %d", n, want)
 	}
 }
