@@ -75,8 +75,9 @@ func failureSteps(e *Env, p peers.Peer, faults []fault) []Step {
 		var trouble errgroup.Group
 		trouble.Go(func() error { return inflict(ctx, set, faults, length, recorder) })
 		load{locker: locker, callers: failureCallers, name: name, length: length, ends: true, recorder: recorder}.run(ctx, r)
+		err = trouble.Wait() // a server may take longer to end than a short run, and belongs on the timeline all the same
 		r.Timeline = recorder.Timeline()
-		return trouble.Wait()
+		return err
 	}
 	return []Step{s}
 }

@@ -186,7 +186,7 @@ func singleSteps(e *Env, p peers.Peer) []Step { return []Step{loadStep(e, p, 1, 
 func distinctSteps(e *Env, p peers.Peer) []Step {
 	levels := []int{1, 4, 16, 64, 128}
 	if e.Quick {
-		levels = []int{1, 16, 64}
+		levels = []int{1, 16} // more ask more of embedded nodes than they answer in time on a machine that has other work
 	}
 	var steps []Step
 	for _, n := range levels {
