@@ -94,18 +94,25 @@ func (w *waiter) stayAway(due clock.Instant) error {
 	if left := due.Sub(w.c.clock.Now()); left > 0 {
 		pause = min(pause, left)
 	}
-	for pause > 0 {
-		// In steps, since somebody who has but a moment may come to stand behind.
-		step := min(pause, 4*busyPause)
-		if _, over := w.sleep(nil, step); over != nil {
-			return over
-		}
-		if pause -= step; pause > 0 {
-			pause = w.line.hurry(pause)
-		}
+	if over := w.pauses(pause); over != nil {
+		return over
 	}
 	if turns > 0 {
 		w.since = w.c.clock.Now() // from now on it is a matter of luck
+	}
+	return nil
+}
+
+// pauses lets d pass in steps, since somebody who has but a moment may come to stand behind.
+func (w *waiter) pauses(d time.Duration) error {
+	for d > 0 {
+		step := min(d, 4*busyPause)
+		if _, over := w.sleep(nil, step); over != nil {
+			return over
+		}
+		if d -= step; d > 0 {
+			d = w.line.hurry(d)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -148,6 +149,80 @@ func TestCourtesyDoesNotKeepAShortWaitFromTrying(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same for those who stand behind whoever leaves the lock to others.
+func TestCourtesyOfTheHeadDoesNotKeepThoseBehindItFromTrying(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Delay(time.Millisecond)
+		}
+		cl.bystanders("stock", 100)
+		c := cl.client(quorum.Config{})
+		quorum.Fix(c, "polite", func() float64 { return 0.999 })
+		warm(t, c)
+		l := mustWait(t, c, "stock")
+		time.Sleep(100 * time.Millisecond)
+		mustRelease(t, l)
+		head := acquiring(c, t.Context(), "stock")
+		time.Sleep(time.Millisecond)
+		second := acquiring(c, t.Context(), "stock", quorum.WithWaitTime(500*time.Millisecond))
+		mustRelease(t, (<-head).must(t))
+		mustRelease(t, (<-second).must(t))
+	})
+}
+
+// Whoever has left the lock to others, and never gets it back, is told that they have it: it has asked every node before its time
+// is over.
+func TestCourtesyEndsWithTheWordOfEveryNode(t *testing.T) {
+	for _, wait := range []time.Duration{100 * time.Millisecond, 5 * time.Second} {
+		inBubble(t, 3, func(t *testing.T, cl *cluster) {
+			for _, n := range cl.nodes {
+				n.Delay(time.Millisecond)
+			}
+			c, other := cl.warmClient(quorum.Config{}), cl.warmClient(quorum.Config{})
+			l := mustAcquire(t, c, t.Context(), "stock")
+			taken := acquiring(other, t.Context(), "stock")
+			time.Sleep(time.Second)
+			mustRelease(t, l)
+			theirs := (<-taken).must(t)
+			_, err := c.Acquire(t.Context(), "stock", quorum.WithWaitTime(wait))
+			wantIs(t, err, quorum.ErrNotAcquired)
+			wantIsNot(t, err, quorum.ErrNoQuorum)
+			var votes *quorum.QuorumError
+			if !errors.As(err, &votes) {
+				t.Fatalf("%T is no QuorumError", err)
+			}
+			for _, v := range votes.Votes {
+				if v.Outcome != quorum.Held || v.Holder != theirs.Holder() {
+					t.Errorf("%v", v)
+				}
+			}
+			mustRelease(t, theirs)
+		})
+	}
+}
+
+// Nobody has the lock, but the node that is looked at has the key of somebody who died.
+func TestCourtesyToTheDeadDoesNotKeepFromTrying(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
+		for _, n := range cl.nodes {
+			n.Delay(time.Millisecond)
+		}
+		cl.bystanders("stock", 1)
+		c := cl.client(quorum.Config{})
+		quorum.Fix(c, "polite", func() float64 { return 0.01 })
+		warm(t, c)
+		own(cl.nodes[:2], "stock", "dead:1")
+		l := mustWait(t, c, "stock")
+		time.Sleep(100 * time.Millisecond)
+		mustRelease(t, l)
+		l, err := c.Acquire(t.Context(), "stock", quorum.WithWaitTime(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, l)
+	})
 }
 
 // Nobody else waits: then nobody is waited for.

@@ -186,9 +186,9 @@ type sight struct {
 	err       error
 }
 
-// lookAt draws a node to look at: one that answers. To count, one where who looks is known to be counted, too, if there is one;
-// but not each time, since of those which refuse messages nobody else would tell that the lock has become free.
-func (w *waiter) lookAt(count bool) int {
+// lookAt draws a node to look at after a wake, and to count: one that answers, and where who looks is known to be counted, too, if
+// there is one. Of nodes that refuse messages nobody tells that the lock has become free; they have their turns (lookNext).
+func (w *waiter) lookAt() int {
 	c := w.c
 	first := int(c.random() * float64(len(c.nodes)))
 	answers := -1
@@ -196,7 +196,7 @@ func (w *waiter) lookAt(count bool) int {
 		i := (first + k) % len(c.nodes)
 		switch {
 		case c.nodes[i].silent.Load():
-		case !count || w.line.hears(i):
+		case w.line.hears(i):
 			return i
 		case answers < 0:
 			answers = i
@@ -205,8 +205,28 @@ func (w *waiter) lookAt(count bool) int {
 	return max(answers, 0)
 }
 
-// look looks at node i, for so long at most. It does not outlast the wait.
-func (w *waiter) look(i int, limit time.Duration) sight {
+// lookNext is the node to look at where no wake has told anything: each has its turn, since one alone may have the key of somebody
+// who died, or be the last to know. One that was silent is asked, too, or nobody would learn that it answers again; but another one
+// is waited for.
+func (w *waiter) lookNext() int {
+	nodes := w.c.nodes
+	if w.looked++; w.looked == 0 {
+		w.looked = int(w.c.random() * float64(len(nodes)))
+	}
+	for range nodes {
+		w.looked %= len(nodes)
+		if !nodes[w.looked].silent.Load() {
+			return w.looked
+		}
+		w.ask(w.looked)
+		w.looked++
+	}
+	w.looked %= len(nodes)
+	return w.looked
+}
+
+// ask asks node i who has the lock there.
+func (w *waiter) ask(i int) <-chan sight {
 	c := w.c
 	seen := make(chan sight, 1)
 	c.background.do(func() {
@@ -214,8 +234,17 @@ func (w *waiter) look(i int, limit time.Duration) sight {
 		defer cancel()
 		s := sight{node: i}
 		s.holder, s.listeners, s.err = c.nodes[i].Look(ctx, w.line.key)
+		if s.err == nil {
+			c.nodes[i].silent.Store(false)
+		}
 		seen <- s
 	})
+	return seen
+}
+
+// look looks at node i, for so long at most. It does not outlast the wait.
+func (w *waiter) look(i int, limit time.Duration) sight {
+	seen := w.ask(i)
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -225,7 +254,7 @@ func (w *waiter) look(i int, limit time.Duration) sight {
 		return sight{node: i, err: node.ErrTimeout}
 	case <-w.ctx.Done():
 		return sight{node: i, err: w.ctx.Err()}
-	case <-c.closing:
+	case <-w.c.closing:
 		return sight{node: i, err: ErrClosed}
 	case <-w.expired:
 		return sight{node: i, err: ErrNotAcquired}
@@ -235,7 +264,7 @@ func (w *waiter) look(i int, limit time.Duration) sight {
 // A lookout is how a waiter looks.
 type lookout struct {
 	woken   bool // after a wake, and its delay
-	count   bool // who else waits (lookAt)
+	count   bool // who else waits
 	hurried bool // the lock changes hands: what it sees late is of no use
 }
 
@@ -259,7 +288,12 @@ func (w *waiter) limit(i int, hurried bool) time.Duration {
 // Whoever came first after a wake may be gone again, and the node that was looked at be the last to tell. So it goes on to look where
 // a release was announced since, while that is a quorum.
 func (w *waiter) free(l lookout) bool {
-	i := w.lookAt(l.count)
+	var i int
+	if l.count {
+		i = w.lookAt()
+	} else {
+		i = w.lookNext()
+	}
 	for first := true; ; first = false {
 		if l.woken {
 			w.line.looking(i)
@@ -293,10 +327,16 @@ func (w *waiter) sees(s sight, woken, first bool) (worth bool, next int) {
 	}
 	if first {
 		clear(ln.owing)
-		if moved := ln.crowd.seen(s.holder, ln.c.clock.Now()); !woken || !moved {
+		if moved := ln.crowd.seen(s.holder, ln.c.clock.Now()) && !ln.leftover(s); !woken || !moved {
 			return woken, -1
 		}
 		w.late++
 	}
 	return false, ln.unseen()
+}
+
+// leftover tells whether a node shows what it showed at the last attempt, and somebody else had the lock then. It is called with
+// ln.mu held.
+func (ln *line) leftover(s sight) bool {
+	return ln.votes != nil && ln.votes[s.node].Holder == s.holder && strongest(ln.votes) != s.holder
 }

@@ -11,7 +11,7 @@ import (
 
 // wait stands in the line of a name until the lock is had, or the waiting is over.
 func (ls *lines) wait(ctx context.Context, c *Coordinator, name string, t terms) (*Lease, error) {
-	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name)}
+	w := &waiter{c: c, ctx: ctx, terms: t, line: ls.join(c, name), looked: -1}
 	if deadline, ok := ctx.Deadline(); ok {
 		w.ends = deadline
 	}
@@ -106,7 +106,7 @@ func (w *waiter) untilGiven() error {
 		if over != nil || given || w.lease != nil {
 			return over
 		}
-		if s := w.look(w.lookAt(false), w.c.cfg.NodeTimeout); s.err == nil && s.holder != h.holder {
+		if s := w.look(w.lookNext(), w.c.cfg.NodeTimeout); s.err == nil && s.holder != h.holder {
 			return nil
 		}
 	}
@@ -120,7 +120,7 @@ func (w *waiter) letOthers() error {
 		return nil
 	}
 	w.waits(0)
-	if _, over := w.sleep(nil, w.part(d)); over != nil || w.free(lookout{hurried: true}) {
+	if over := w.pauses(w.line.hurry(d)); over != nil || w.free(lookout{hurried: true}) {
 		return over
 	}
 	return w.stand(&verdict{}, nil)
@@ -181,6 +181,7 @@ type waiter struct {
 	expired <-chan struct{} // closed when the wait time is over; nil if it is unlimited
 	attempt int             // its last; 0 if it has made none
 	late    int             // how often somebody else came first
+	looked  int             // whose turn to be looked at it was last; -1 if nobody's yet
 	since   clock.Instant   // at the head of its line, or back after the others' turns
 	waiting atomic.Bool     // it could not have the lock at once
 	begun   clock.Instant   // of the wait, if a tracer was told of it
@@ -267,10 +268,11 @@ func (w *waiter) confirmed() {
 }
 
 // Bounds of the poll. A wake is a hint that may be lost, and a name may become free without one (its TTL ran out, a
-// client that may not publish released it), so nobody sleeps longer than this.
+// client that may not publish released it), so nobody sleeps longer than this. Each poll looks at another node.
 const (
 	pollHeld   = time.Second            // while others hold it
 	pollOutage = 250 * time.Millisecond // while too few nodes answer: at first, then twice as long
+	untried    = 10 * time.Second       // while others hold it, until somebody tries who has only looked since it left it to them
 
 	// Who waits for very many names looks a thousand times a second, and at each of them once a minute, give or take half.
 	pollEach = time.Millisecond
@@ -289,10 +291,13 @@ func (w *waiter) poll(v, last *verdict) time.Duration {
 	return poll/2 + w.c.upTo(poll)
 }
 
-// due is when the TTLs that were seen allow a quorum.
+// due is when the TTLs that were seen allow a quorum. Whoever has left the lock to others has seen none, and tries in time.
 func (w *waiter) due(v *verdict) clock.Instant {
 	free := retryAfter(v.votes, w.c.need)
-	if free <= 0 {
+	switch {
+	case v.votes == nil:
+		free = w.line.hurry(untried)
+	case free <= 0:
 		free = time.Hour // nobody can tell
 	}
 	return w.c.clock.Now().Add(free).Add(w.c.upTo(5 * time.Millisecond)) // a foreign key may have centuries left

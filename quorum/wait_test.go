@@ -28,6 +28,15 @@ type result struct {
 	err   error
 }
 
+// must is the lease.
+func (r result) must(t *testing.T) *quorum.Lease {
+	t.Helper()
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.lease
+}
+
 func TestWaiterIsWokenByTheRelease(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
 		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
