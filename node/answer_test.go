@@ -30,6 +30,7 @@ func TestAnswersThatAreErrors(t *testing.T) {
 	for answer, want := range map[string]verdict{
 		"NOAUTH Authentication required.":                                                                       permanent,
 		"WRONGPASS invalid username-password pair or user is disabled.":                                         permanent,
+		"DENIED Redis is running in protected mode because protected mode is enabled":                           permanent,
 		"ERR invalid password":                                                                                  permanent,
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                      permanent,
 		"NOPERM this user has no permissions to access one of the keys used as arguments":                       permanent,

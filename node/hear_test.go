@@ -248,3 +248,30 @@ func TestListeningWithoutPermissionIsNoBusyLoop(t *testing.T) {
 		})
 	}
 }
+
+// Each new subscription has everybody who waits look again, so one that ends as soon as it is there is not tried for ever at the same
+// pace.
+func TestSubscriptionsThatEndAtOnceAreNoBusyLoop(t *testing.T) {
+	s := redisserver.Start(t)
+	n := open(t, s.URL())
+	subscribed := make(chan struct{}, 1)
+	start := time.Now()
+	const budget = 10 * time.Millisecond
+	stop := n.Listen("a", budget, func(e node.Event) {
+		if e.Subscribed {
+			subscribed <- struct{}{}
+		}
+	})
+	defer stop()
+	for range 8 {
+		<-subscribed
+		if n, err := s.Client().Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Int(); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+	}
+	<-subscribed
+	// The pauses between nine of them, of which each is twice the one before.
+	if took := time.Since(start); took < 255*budget/10 {
+		t.Errorf("nine subscriptions took %v", took)
+	}
+}

@@ -147,14 +147,15 @@ func (ls *listeners) serve() error {
 		budget := ls.budget
 		ls.mu.Unlock()
 
+		begun := time.Now()
 		heard, broke := ls.node.hear(budget)
 		ls.mu.Lock()
 		clear(ls.subscribed)
 		clear(ls.asked)
 		clear(ls.confirmed)
 		ls.mu.Unlock()
-		if heard {
-			pause = 0
+		if heard && time.Since(begun) >= longest {
+			pause = 0 // it was one that lasts: each new one has everybody who waits look again
 		}
 		if !broke {
 			continue // somebody may have come to listen as it ended

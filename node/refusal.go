@@ -15,14 +15,15 @@ import (
 )
 
 // Permanent tells whether err is one that waiting cannot cure: the node answers, and refuses the client's credentials,
-// its permissions or the commands themselves; or one of the two does not accept the other's certificate, or speaks no TLS.
+// its permissions, its address (protected mode) or the commands themselves; or one of the two does not accept the other's
+// certificate, or speaks no TLS.
 func Permanent(err error) bool {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
 		return strangers(err)
 	}
 	text := answer.Error()
-	for _, class := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "ERR unknown command", "ERR invalid password", "ERR AUTH"} {
+	for _, class := range []string{"NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "ERR unknown command", "ERR invalid password", "ERR AUTH"} {
 		if strings.HasPrefix(text, class) {
 			return true
 		}

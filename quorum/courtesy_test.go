@@ -203,6 +203,24 @@ func TestCourtesyEndsWithTheWordOfEveryNode(t *testing.T) {
 	}
 }
 
+// The same where the lock goes round so fast that nobody listens.
+func TestCourtesyToAFastCrowdEndsWithTheWordOfEveryNode(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		h := cl.acquainted(16, 20, 5*time.Millisecond, 0.001)
+		scripts := cl.scripts()
+		got := acquiring(h.c, t.Context(), "stock", quorum.WithWaitTime(time.Second))
+		for start := time.Now(); time.Since(start) < 990*time.Millisecond; {
+			if h.pass(); time.Since(start) < 700*time.Millisecond && h.listens() > 0 {
+				t.Fatal("it listens: this shows nothing")
+			}
+		}
+		if scripts.Load() == 0 {
+			t.Error("it has not asked all nodes")
+		}
+		wantIs(t, (<-got).err, quorum.ErrNotAcquired)
+	})
+}
+
 // Nobody has the lock, but the node that is looked at has the key of somebody who died.
 func TestCourtesyToTheDeadDoesNotKeepFromTrying(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {

@@ -137,7 +137,7 @@ func (w *waiter) stand(v, last *verdict) error {
 		switch {
 		case crowded:
 			ln.hush()
-			if over := w.stayAway(due); over != nil {
+			if over := w.stayAway(due); over != nil || !w.c.clock.Now().Before(due) {
 				return over
 			}
 		case ln.listen():

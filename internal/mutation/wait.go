@@ -40,7 +40,7 @@ var waitVariants = []variant{
 		name: "the TTLs that were seen do not matter",
 		rule: "until the TTLs that were seen allow a quorum",
 		file: "quorum/wait.go",
-		old:  `if free <= 0 {`, new: `if free >= 0 {`,
+		old:  `case free <= 0:`, new: `case free >= 0:`,
 		caught: []string{"quorum.TestWaiterGetsALockWhoseTTLRanOut"},
 	},
 	{
@@ -301,8 +301,8 @@ var waitVariants = []variant{
 		name:   "a loss is looked for in a hurry",
 		rule:   "the process may be the last to know that it has lost it",
 		file:   "quorum/wait.go",
-		old:    `w.look(w.lookAt(false), w.c.cfg.NodeTimeout)`,
-		new:    `w.look(w.lookAt(false), lookPatience)`,
+		old:    `w.look(w.lookNext(), w.c.cfg.NodeTimeout)`,
+		new:    `w.look(w.lookNext(), lookPatience)`,
 		caught: []string{"quorum.TestLossIsSeenOnSlowNodes"},
 	},
 	{
