@@ -261,7 +261,8 @@ func TestRealBrokenConnectionsAndForgottenScriptsLoseNothing(t *testing.T) {
 		}
 	}
 	// Until the lease that is kept has been renewed three times in the midst of it.
-	start := m.everywhere("kept")
+	m.everywhere("kept")
+	start := m.firstExpiry("kept")
 	for i := 0; kept.Err() == nil && m.firstExpiry("kept").Sub(start) < realTTL; i++ {
 		s := m.servers[i%len(m.servers)].Client()
 		m.must(s.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
