@@ -17,6 +17,9 @@ var (
 	// ErrLost is a lease that has ended although nobody released it: it could not be renewed in time, it was
 	// force-released, or it reached its lease time or MaxHold. Whoever worked under it must stop.
 	ErrLost = errors.New("redquorum: lease lost")
+	// ErrNotFreed is a force-release that stopped the holder's renewals but could not delete the keys, because too few
+	// nodes answered. [QuorumError.RetryAfter] says when the keys have expired.
+	ErrNotFreed = errors.New("redquorum: holder revoked, lock not free before its TTL ends")
 	// ErrReleased is a lease that was released, or whose coordinator was closed.
 	ErrReleased = errors.New("redquorum: lease released")
 	// ErrClosed is a coordinator after Close.

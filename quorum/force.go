@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -8,14 +9,30 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// ForceRelease frees a lock whoever holds it, and keeps its holder from restoring it. It is for operators: the holder
-// learns of it at its next renewal, and until then believes in its lease, so only fencing tokens protect what it is
-// working on; another process than this one may even hand it on to the next of its goroutines ([Lease.Release]). It reports whether anybody held the lock.
+// A force-release makes nodes let go of a lock before its TTL is over. After that, a node that loses its data may help the
+// old holder: the rule that lets a lease survive a restart (see lane.weigh) trusts the node's last counted vote, which the
+// force-release has taken back. So it takes two steps. First every node stores the revocation of every holder, and nothing
+// is deleted. Keys are deleted once so many nodes have the revocation that, after the loss of one of them, the old holder
+// cannot collect a quorum of votes from nodes that do not know of it.
+
+// revocationsNeeded is how many of n nodes have to store a revocation before any key is deleted. Those that did not store
+// it and one that lost it are together n - (n - need + 2) + 1 = need - 1: no quorum.
+func revocationsNeeded(n, need int) int { return min(n, n-need+2) }
+
+// ForceRelease frees a lock, whoever holds it, and keeps the holder from restoring it. It is for operators. The holder
+// learns of it at its next renewal and relies on its lease until then; so does any goroutine of its process to which the
+// hold is handed over meanwhile ([Lease.Release]). Only fencing tokens protect what they are working on.
 //
-// It returns a *QuorumError if no quorum confirmed (ErrNoQuorum) or ctx ended; the lock may then be back after the
-// holder's next renewal.
+// It reports whether anybody held the lock. A nil error means that the lock is free now, or was taken by somebody else
+// since. Otherwise the error is a *QuorumError:
+//
+//   - ErrNotFreed: the holder's lease cannot be renewed any more, but too few nodes know of that to delete the keys (it
+//     takes N - quorum + 2: 3 of 3, 4 of 5). The lock is free after RetryAfter, when the keys have expired. QuorumError.Got
+//     counts the nodes that know, and Need says how many it takes. Calling again when more nodes are up frees it sooner.
+//   - ErrNoQuorum: fewer nodes than a quorum know, and the holder may go on; or they know, and fewer than a quorum confirmed
+//     that the keys are gone. RetryAfter is set in the second case only.
+//   - ctx's error, if it ended. Any of the above may be true.
 func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, error) {
-	const op = "force-release"
 	if err := c.validateName(name); err != nil {
 		return false, err
 	}
@@ -24,45 +41,121 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 	}
 	defer c.leave()
 	if ctx.Err() != nil {
-		return false, c.noAnswer(op, name, contextErrors(ctx)...)
+		return false, c.noAnswer("force-release", name, contextErrors(ctx)...)
 	}
+	defer c.keep(name) // what this process holds under that name is not handed over to anybody else
 
-	defer c.keep(name) // what this process holds under that name is not to become anybody else's
+	f := &forceRelease{c: c, ctx: ctx, name: name}
+	if err := f.find(); err != nil {
+		return false, err
+	}
+	if len(f.holders) == 0 {
+		return false, nil
+	}
+	if err := f.revoke(); err != nil {
+		return true, err
+	}
+	return true, f.delete()
+}
 
-	// First who it is. A node that missed the holder would let it restore the lock, unless it knows whom to refuse.
-	b := c.survey(script.Inspect{Name: c.key(name)})
-	if c.all(ctx, b) != nil {
-		return false, c.failure(op, name, b, contextErrors(ctx)...)
+// forceRelease is one that is under way.
+type forceRelease struct {
+	c    *Coordinator
+	ctx  context.Context
+	name string
+
+	holders []string      // that were found on any node; "" is a key of another type
+	lives   time.Duration // how long the revocation has to live
+	free    time.Duration // when the keys have expired on a quorum of nodes that stored it; 0 if nobody can tell
+}
+
+// ask asks all nodes and waits for them.
+func (f *forceRelease) ask(req script.Request) (*ballot, error) {
+	b := f.c.survey(req)
+	if f.c.all(f.ctx, b) != nil {
+		return b, f.c.failure("force-release", f.name, b, contextErrors(f.ctx)...)
 	}
-	if t := b.count(); t.blind(len(c.nodes), c.need) {
-		return false, c.failure(op, name, b, ErrNoQuorum)
+	return b, nil
+}
+
+// find finds the holders on all nodes.
+func (f *forceRelease) find() error {
+	b, err := f.ask(script.Inspect{Name: f.c.key(f.name)})
+	if err != nil {
+		return err
 	}
-	var holders []string
-	lives := time.Duration(0)
+	if t := b.count(); t.blind(len(f.c.nodes), f.c.need) {
+		return f.c.failure("force-release", f.name, b, ErrNoQuorum)
+	}
+	var longest time.Duration
 	answers, _ := b.snapshot()
 	for _, a := range answers {
-		if h := a.reply.Holder; h != "" && !slices.Contains(holders, h) {
-			holders = append(holders, h)
+		if a.reply.Status == script.Held && !slices.Contains(f.holders, a.reply.Holder) {
+			f.holders = append(f.holders, a.reply.Holder)
 		}
-		lives = max(lives, a.reply.TTL)
+		longest = max(longest, a.reply.TTL)
 	}
-	// As long as the lease could: it has at most what its longest key has, unless a quorum renews it, and a quorum
-	// will not. A margin for what the clocks differ, and for a renewal that was under way.
-	if sum := lives + c.drift(c.cfg.TTL) + c.cfg.TTL; sum > lives { // a foreign key may have centuries left
-		lives = sum
+	// As long as the leases could live: at most as long as the longest key, unless a quorum renews it. The margin is for
+	// the difference of the clocks, and for a renewal that is under way.
+	f.lives = longest
+	if sum := longest + f.c.drift(f.c.cfg.TTL) + f.c.cfg.TTL; sum > longest { // a foreign key may have centuries left
+		f.lives = sum
 	}
+	return nil
+}
 
-	b = c.survey(script.ForceRelease{Name: c.key(name), Holders: holders, Lives: lives})
-	if c.all(ctx, b) != nil {
-		return false, c.failure(op, name, b, contextErrors(ctx)...)
+// revoke stores the revocation of the holders on all nodes.
+func (f *forceRelease) revoke() error {
+	c := f.c
+	b, err := f.ask(script.Revoke{Name: c.key(f.name), Holders: f.holders, Lives: f.lives})
+	if err != nil {
+		return err
 	}
-	if b.count().granted < c.need {
-		return false, c.failure(op, name, b, ErrNoQuorum)
+	stored := b.count().granted
+	if stored < c.need {
+		return c.failure("force-release", f.name, b, ErrNoQuorum)
 	}
-	held := len(holders) > 0
-	answers, _ = b.snapshot()
+	f.free = c.expired(b)
+	if need := revocationsNeeded(len(c.nodes), c.need); stored < need {
+		e := c.failure("force-release", f.name, b, ErrNotFreed)
+		e.Need, e.RetryAfter = need, f.free
+		return e
+	}
+	return nil
+}
+
+// expired is when the keys have expired on a quorum of the nodes that stored a revocation; nobody renews them there.
+func (c *Coordinator) expired(stored *ballot) time.Duration {
+	answers, _ := stored.snapshot()
+	var ends []time.Duration
 	for _, a := range answers {
-		held = held || a.reply.Status == script.Released
+		switch {
+		case a.vote.Outcome != Granted || a.reply.TTL == script.NoExpiry:
+		case a.reply.TTL == 0:
+			ends = append(ends, 0)
+		default:
+			ends = append(ends, max(a.reply.TTL, a.reply.TTL+time.Millisecond)) // Redis cuts a TTL off to whole milliseconds
+		}
 	}
-	return held, nil
+	if len(ends) < c.need {
+		return 0
+	}
+	slices.SortFunc(ends, cmp.Compare)
+	return ends[c.need-1]
+}
+
+// delete deletes the holders' keys on all nodes.
+func (f *forceRelease) delete() error {
+	c := f.c
+	b, err := f.ask(script.ForceRelease{Name: c.key(f.name), Holders: f.holders})
+	if err != nil {
+		return err
+	}
+	// Held by another: somebody took the lock after the old holder's key was gone.
+	if t := b.count(); t.granted+t.held < c.need {
+		e := c.failure("force-release", f.name, b, ErrNoQuorum)
+		e.RetryAfter = f.free
+		return e
+	}
+	return nil
 }

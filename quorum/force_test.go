@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -109,24 +110,36 @@ func TestForceReleaseWithoutAQuorumSaysSo(t *testing.T) {
 	})
 }
 
-// The nodes answer who has it, and then they are gone.
+// The nodes answer who has it, or have stored the revocation, and then they are gone.
 func TestForceReleaseThatNoQuorumConfirmsSaysSo(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		operator := cl.client(quorum.Config{})
-		if _, err := operator.Inspect(t.Context(), "warm"); err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range cl.nodes {
-			n.Delay(10 * time.Millisecond)
-		}
-		go func() {
-			time.Sleep(25 * time.Millisecond)
-			cl.nodes[0].Kill()
-			cl.nodes[1].Kill()
-		}()
-		_, err := operator.ForceRelease(t.Context(), "stock")
-		wantIs(t, err, quorum.ErrNoQuorum)
-	})
+	for step, after := range []time.Duration{25 * time.Millisecond, 45 * time.Millisecond} {
+		inBubble(t, 3, func(t *testing.T, cl *cluster) {
+			operator := cl.client(quorum.Config{})
+			for range 2 { // the nodes know the scripts
+				own(cl.nodes, "warm", "stranger:1")
+				if _, err := operator.ForceRelease(t.Context(), "warm"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			own(cl.nodes, "stock", "stranger:1")
+			for _, n := range cl.nodes {
+				n.Redis().SetTTL("stock", ttl)
+				n.Delay(10 * time.Millisecond)
+			}
+			go func() {
+				time.Sleep(after)
+				cl.nodes[0].Kill()
+				cl.nodes[1].Kill()
+			}()
+			held, err := operator.ForceRelease(t.Context(), "stock")
+			wantIs(t, err, quorum.ErrNoQuorum)
+			var qe *quorum.QuorumError
+			if !held || !errors.As(err, &qe) || (qe.RetryAfter > 0) != (step == 1) {
+				t.Errorf("step %d: held %v, %+v", step+1, held, qe)
+			}
+			time.Sleep(ttl) // the keys expire
+		})
+	}
 }
 
 // The holder learns of it at its next renewal, and the revocation is there for as long as the lease could be.
@@ -180,9 +193,10 @@ func TestInspectTellsWhoHoldsWhatAndForHowLong(t *testing.T) {
 
 // Somebody held it when it was looked at, though the node that knew does not answer any more when it is to forget.
 func TestForceReleaseTellsOfAHolderThatOnlyTheFirstLookFound(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+	inBubble(t, 5, func(t *testing.T, cl *cluster) {
 		o := cl.client(quorum.Config{})
 		mustRelease(t, mustAcquire(t, o, t.Context(), "warm"))
+		own(cl.nodes, "warm", "stranger:1")
 		if _, err := o.ForceRelease(t.Context(), "warm"); err != nil { // the nodes know the scripts
 			t.Fatal(err)
 		}
@@ -249,11 +263,12 @@ func TestPingTellsWhatEachNodeLacks(t *testing.T) {
 	})
 }
 
-// A force-release that was given up arrives when somebody else has the lock, who was not meant.
+// A force-release that was given up arrives when somebody else has the lock.
 func TestLateForceReleaseDoesNothing(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		way := &faultnet.Cable{}
 		operator, old, next := cl.clientOn(way, quorum.Config{}), cl.client(quorum.Config{}), cl.client(quorum.Config{})
+		own(cl.nodes, "warm", "stranger:1")
 		if _, err := operator.ForceRelease(t.Context(), "warm"); err != nil {
 			t.Fatal(err)
 		}
@@ -278,6 +293,11 @@ func TestLateForceReleaseDoesNothing(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := cl.present("stock"); n != 3 || l.Err() != nil {
 			t.Fatalf("on %d nodes, %v", n, l.Err())
+		}
+		for _, n := range cl.nodes[1:] {
+			if n.Redis().Exists(script.RevokedKey("stock")) {
+				t.Errorf("%s has stored a revocation that came too late", n.Addr())
+			}
 		}
 		mustRelease(t, l)
 	})

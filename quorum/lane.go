@@ -133,7 +133,7 @@ func (l *lane) learn(e *errand, a answer) {
 		l.fence = max(l.fence, a.reply.Fence)
 	case script.Quarantined:
 		l.present = a.reply.Now <= l.horizon
-	case script.Unsettled, script.Stranger, script.Expired, script.Exhausted, script.Probed, script.Settled:
+	case script.Unsettled, script.Stranger, script.Expired, script.Exhausted, script.Stored, script.Probed, script.Settled:
 	}
 }
 

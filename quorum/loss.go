@@ -9,12 +9,14 @@ type Loss int
 const (
 	// LossNotRenewed: no quorum of nodes agreed to a renewal before the lease's end.
 	LossNotRenewed Loss = iota + 1
-	// LossOutvoted: so many nodes have another holder, or were told of a force-release, that no quorum is left.
+	// LossOutvoted: so many nodes have another holder that no quorum is left.
 	LossOutvoted
 	// LossLeaseTime: it had a lease time, which is over.
 	LossLeaseTime
 	// LossMaxHold: Config.MaxHold is over.
 	LossMaxHold
+	// LossRevoked: a node answered that the lock was force-released. One such answer is enough.
+	LossRevoked
 )
 
 // String returns the reason in lower case.
@@ -30,6 +32,8 @@ func (l Loss) String() string {
 		return "lease-time"
 	case LossMaxHold:
 		return "max-hold"
+	case LossRevoked:
+		return "revoked"
 	}
 	return fmt.Sprintf("Loss(%d)", int(l))
 }
@@ -40,11 +44,13 @@ func (l Loss) why() string {
 	case LossNotRenewed:
 		return "it could not be renewed in time"
 	case LossOutvoted:
-		return "other holders, or a force-release, on more than N - quorum nodes"
+		return "other holders on more than N - quorum nodes"
 	case LossLeaseTime:
 		return "the lease time is over"
 	case LossMaxHold:
 		return "MaxHold is over"
+	case LossRevoked:
+		return "it was force-released"
 	}
 	return l.String()
 }

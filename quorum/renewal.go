@@ -170,6 +170,7 @@ func (h *hold) round(ctx context.Context, op string, count int, extend bool) err
 
 // put takes in an answer.
 func (r *round) put(i int, a answer) {
+	r.h.obey(a)
 	r.ballot.put(i, a)
 	if r.then != nil && r.decided() && r.over.CompareAndSwap(false, true) {
 		r.then(r.end())
@@ -262,6 +263,25 @@ func (h *hold) hurry() {
 	}
 }
 
+// obey ends the lease if a node has been told of a force-release. That one answer is enough, whatever the others say and
+// however late it comes: the others may have lost the revocation, and nobody knows who holds the lock by now.
+func (h *hold) obey(a answer) {
+	if a.reply.Status == script.Revoked {
+		h.lose(LossRevoked)
+	}
+}
+
+// restatement takes the answers to a count that nobody waits for.
+type restatement struct {
+	*ballot
+	h *hold
+}
+
+func (r restatement) put(i int, a answer) {
+	r.h.obey(a)
+	r.ballot.put(i, a)
+}
+
 // verify ends a lease that has lost more nodes than a quorum can spare, where only the answers after the decision show
 // it.
 func (h *hold) verify(b *ballot) {
@@ -283,7 +303,7 @@ func (h *hold) restate(count int) {
 	b := h.c.newBallot()
 	h.put(&errand{
 		req:   script.Prepare(script.Renew{Name: h.key, Holder: h.holder, Count: count, TTL: ttl, Token: h.fence}),
-		until: end, begun: now, ttl: ttl, to: b,
+		until: end, begun: now, ttl: ttl, to: restatement{b, h},
 	})
 	b.whenComplete(h.heal)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // failure makes the error of an operation from the votes that are in.
-func (c *Coordinator) failure(op, name string, b *ballot, classes ...error) error {
+func (c *Coordinator) failure(op, name string, b *ballot, classes ...error) *QuorumError {
 	return c.quorumError(op, name, b.votes(), classes...)
 }
 

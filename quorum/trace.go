@@ -173,7 +173,8 @@ type VoteTracer interface {
 // TraceVoteData is one node's vote.
 type TraceVoteData struct {
 	// Op is what the node was asked: "acquire", "raise" (a fencing token), "renew", "release", "rollback" (of an attempt
-	// that failed), "force-release", "inspect" or "ping".
+	// that failed), "revoke" and "force-release" (the two steps of
+	// a force-release), "inspect" or "ping".
 	Op   string
 	Vote Vote
 }

@@ -173,6 +173,8 @@ func asking(req script.Request) string {
 			return "rollback"
 		}
 		return "release"
+	case script.Revoke:
+		return "revoke"
 	case script.ForceRelease:
 		return "force-release"
 	case script.Inspect:

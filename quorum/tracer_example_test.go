@@ -143,7 +143,7 @@ func ExampleCoordinatorTracer() {
 
 // Why a lease was lost, as a tracer is told.
 func ExampleLoss() {
-	for _, why := range []quorum.Loss{quorum.LossNotRenewed, quorum.LossOutvoted, quorum.LossLeaseTime, quorum.LossMaxHold} {
+	for _, why := range []quorum.Loss{quorum.LossNotRenewed, quorum.LossOutvoted, quorum.LossLeaseTime, quorum.LossMaxHold, quorum.LossRevoked} {
 		fmt.Println(why)
 	}
 	// Output:
@@ -151,6 +151,7 @@ func ExampleLoss() {
 	// outvoted
 	// lease-time
 	// max-hold
+	// revoked
 }
 
 // How the nodes are, as far as requests have shown it.

@@ -113,7 +113,7 @@ func judge(name string, reply script.Reply, err error, elapsed time.Duration) an
 			// Every attempt has a holder of its own, and nothing is sent twice: somebody else was asked in our name.
 			v.Outcome, v.Err = Failed, ErrSameServer
 		case script.Granted, script.Renewed, script.Restored, script.Raised,
-			script.Released, script.Absent, script.Probed, script.Settled:
+			script.Released, script.Stored, script.Absent, script.Probed, script.Settled:
 			v.Outcome = Granted
 		case script.Held, script.Revoked:
 			v.Outcome = Held

@@ -91,7 +91,8 @@ func requests(name string) []script.Request {
 		script.Raise{Name: name, Holder: us, Token: noon, TTL: ttl},
 		script.Inspect{Name: name},
 		script.Release{Name: name, Holder: us, Payload: script.Free, Token: noon, TTL: ttl},
-		script.ForceRelease{Name: name, Lives: ttl},
+		script.Revoke{Name: name, Holders: []string{us}, Lives: ttl},
+		script.ForceRelease{Name: name, Holders: []string{us}},
 		script.Probe{Name: name},
 	}
 }

@@ -102,17 +102,19 @@ func ExampleRelease() {
 	// release: released
 }
 
-// Who was force-released does not get the lock back by its next renewal.
+// A force-release in two steps: nobody whose revocation is stored gets the lock back by its next renewal.
 func ExampleForceRelease() {
 	c, done := server()
 	defer done()
 
 	renewal := script.Renew{Name: "stock", Holder: "me:1", Count: 1, TTL: 30 * time.Second, Token: 7}
 	ask(c, renewal)
-	ask(c, script.ForceRelease{Name: "stock", Lives: time.Minute})
+	ask(c, script.Revoke{Name: "stock", Holders: []string{"me:1"}, Lives: time.Minute})
+	ask(c, script.ForceRelease{Name: "stock", Holders: []string{"me:1"}})
 	ask(c, renewal)
 	// Output:
 	// renew: restored
+	// revoke: stored
 	// force_release: released
 	// renew: revoked
 }

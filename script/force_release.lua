@@ -1,12 +1,13 @@
--- Force-release: nobody has the lock here, and whoever had it cannot restore it.
+-- Force-release: some holders do not have the lock on this node any more. The second step: enough nodes have stored the
+-- revocation of these holders before (revoke.lua).
 --
--- KEYS  1 lock  2 revoked
--- ARGV  1 last moment (node's clock, us; 0 = none)  2 channel  3 how long the revocation lives at least (ms)
---       4... holders to revoke besides the one found here
+-- KEYS  1 lock
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 channel  3... holders; '' stands for a key of another type
 --
--- released  there was a lock, now deleted; the reply tells whose and how long it had
--- absent    there was none
--- expired   it came after its last moment and did nothing: whoever holds the lock by then is not who was meant
+-- released  one of them had the lock, which is deleted
+-- absent    there was no lock
+-- held      by somebody who took it since
+-- expired   it came after its last moment and did nothing
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local last = tonumber(ARGV[1])
@@ -14,42 +15,25 @@ if last > 0 and now > last then
   return {'expired', 0, -2, '', 0, now}
 end
 
-local status, holder, count, ttl = 'absent', '', 0, -2
-local lives = tonumber(ARGV[3])
-local revoked = redis.call('GET', KEYS[2]) or ''
-local function revoke(who)
-  if who ~= '' and not string.find(' ' .. revoked .. ' ', ' ' .. who .. ' ', 1, true) then
-    -- A holder that was force-released earlier may not have noticed yet: it stays on the list.
-    revoked = revoked == '' and who or revoked .. ' ' .. who
-  end
+local ttl = redis.call('PTTL', KEYS[1])
+if ttl == -2 then
+  return {'absent', 0, -2, '', 0, now}
 end
-
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  local held = redis.pcall('HGETALL', KEYS[1])
-  status, ttl = 'released', redis.call('PTTL', KEYS[1])
-  if not held.err then
-    holder, count = held[1], tonumber(held[2]) or 0
-    revoke(holder)
-  elseif not string.find(held.err, 'WRONGTYPE', 1, true) then
-    -- Not a key of another type, but no permission, say: whoever is in there could not be revoked.
+local held = redis.pcall('HGETALL', KEYS[1])
+if held.err then
+  -- A key of another type has no holder. Any other error (no permission, say) is one, and no answer.
+  if not string.find(held.err, 'WRONGTYPE', 1, true) then
     held.err = held.err .. ': HGETALL'
     return held
   end
-  lives = math.max(lives, ttl)
+  held = {''}
 end
-for i = 4, #ARGV do
-  revoke(ARGV[i])
+local holder, count = held[1], tonumber(held[2]) or 0
+for i = 3, #ARGV do
+  if ARGV[i] == holder then
+    redis.call('DEL', KEYS[1])
+    redis.pcall('PUBLISH', ARGV[2], '0') -- a hint to waiters, who poll besides
+    return {'released', 0, ttl, holder, count, now}
+  end
 end
--- Enough for those who may not have noticed; more would be a list that grows for ever.
-while #revoked > 2000 do
-  revoked = string.match(revoked, ' (.*)') or ''
-end
-if revoked ~= '' then
-  lives = math.max(lives, redis.call('PTTL', KEYS[2]))
-  redis.call('SET', KEYS[2], revoked, 'PX', string.format('%.0f', lives))
-end
-if status == 'released' then
-  redis.call('DEL', KEYS[1])
-  redis.pcall('PUBLISH', ARGV[2], '0')
-end
-return {status, 0, ttl, holder, count, now}
+return {'held', 0, ttl, holder, count, now}

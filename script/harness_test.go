@@ -217,7 +217,8 @@ var (
 	aRaise    = script.Raise{Name: name, Holder: us, Token: noon, TTL: ttl}
 	aRelease  = script.Release{Name: name, Holder: us, Payload: script.Free, Token: noon, TTL: ttl}
 	aRollback = script.Release{Name: name, Holder: us, Payload: script.RolledBack, TTL: ttl}
-	aForce    = script.ForceRelease{Name: name, Lives: ttl}
+	aRevoke   = script.Revoke{Name: name, Holders: []string{us}, Lives: ttl}
+	aForce    = script.ForceRelease{Name: name, Holders: []string{us}}
 	aLook     = script.Inspect{Name: name}
 	aProbe    = script.Probe{Name: "scratch"}
 	aCheck    = script.Check{Fresh: "one", TTL: ttl, Nodes: 5}
@@ -226,7 +227,7 @@ var (
 
 // everyRequest is one of each that is about a lock, and aboutNodes of each that is about the node itself.
 var (
-	everyRequest = []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aForce, aLook, aProbe}
+	everyRequest = []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aRevoke, aForce, aLook, aProbe}
 	aboutNodes   = []script.Request{aCheck, aRuling}
 )
 

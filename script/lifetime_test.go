@@ -23,6 +23,7 @@ var expiring = []struct {
 	{"renewal", func(t *testing.T, c *redis.Client) { lock(t, c, us, 2, time.Second) }, aRenewal, script.Renewed},
 	{"restoring", func(*testing.T, *redis.Client) {}, aRenewal, script.Restored},
 	{"raise", func(t *testing.T, c *redis.Client) { lock(t, c, us, 1, ttl) }, aRaise, script.Raised},
+	{"revoke", func(t *testing.T, c *redis.Client) { lock(t, c, us, 1, ttl) }, aRevoke, script.Stored},
 	{"force-release", func(t *testing.T, c *redis.Client) { lock(t, c, us, 1, ttl) }, aForce, script.Released},
 }
 

@@ -85,15 +85,20 @@ func TestWithoutPublishPermissionALockIsReleasedAllTheSame(t *testing.T) {
 	}
 }
 
-// Whom a node cannot read, it cannot revoke; to delete the lock all the same would let him restore it elsewhere.
-func TestForceReleaseThatCannotRevokeDeletesNothing(t *testing.T) {
+// A node that lacks a permission for one of the steps of a force-release changes nothing, and says so.
+func TestForceReleaseWithoutAPermissionChangesNothing(t *testing.T) {
 	s := redisserver.Start(t)
-	for _, command := range []string{"HGETALL", "SET", "GET"} {
-		c := without(t, s, command)
-		lock(t, s.Client(), them, 1, ttl)
+	for _, tt := range []struct {
+		req     script.Request
+		command string
+	}{
+		{aRevoke, "HGETALL"}, {aRevoke, "SET"}, {aRevoke, "GET"}, {aForce, "HGETALL"}, {aForce, "DEL"},
+	} {
+		c := without(t, s, tt.command)
+		lock(t, s.Client(), us, 1, ttl)
 		unchanged(t, s.Client(), func() {
-			if got, err := send(t.Context(), c, aForce, 0); err == nil {
-				t.Errorf("without %s: %+v, want an error", command, got)
+			if got, err := send(t.Context(), c, tt.req, 0); err == nil {
+				t.Errorf("%s without %s: %+v, want an error", tt.req.Script().Name, tt.command, got)
 			}
 		})
 	}

@@ -163,7 +163,7 @@ func TestForceReleaseOfRedissonsLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, c *redis.Client) {
 		j := java{t, c, them}
 		j.acquire()
-		got := run(t, c, aForce)
+		got := run(t, c, script.ForceRelease{Name: name, Holders: []string{them}})
 		if got.Status != script.Released || got.Holder != them || got.Count != 1 {
 			t.Errorf("got %+v, want released from Redisson", got)
 		}

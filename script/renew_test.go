@@ -70,7 +70,7 @@ func TestRaiseChangesOnlyTheFence(t *testing.T) {
 // A fence is never lowered, whichever of two requests comes last.
 func TestFenceNeverFalls(t *testing.T) {
 	const high = noon + 1_000_000
-	for _, req := range []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aForce, aLook} {
+	for _, req := range []script.Request{anAcquire, aRenewal, aRaise, aRelease, aRollback, aRevoke, aForce, aLook} {
 		t.Run(req.Script().Name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, c *redis.Client) {
 				for _, held := range []bool{true, false} {

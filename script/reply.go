@@ -16,6 +16,7 @@ const (
 	Restored  Status = "restored"  // renew: it was absent and is the holder's now
 	Raised    Status = "raised"    // raise: the fence is at least the token
 	Released  Status = "released"  // release, force-release: there was a lock, now deleted
+	Stored    Status = "stored"    // revoke: the revocation is stored
 	Probed    Status = "probed"    // probe: every command worked
 	Absent    Status = "absent"    // there is no lock
 	Held      Status = "held"      // somebody else's
@@ -41,7 +42,7 @@ func KnownStatus(text []byte) string {
 var known = func() map[string]string {
 	all := map[string]string{}
 	for _, s := range []Status{
-		Granted, Already, Renewed, Restored, Raised, Released, Probed, Absent, Held, Revoked, Expired, Exhausted,
+		Granted, Already, Renewed, Restored, Raised, Released, Stored, Probed, Absent, Held, Revoked, Expired, Exhausted,
 		Stranger, Unsettled, Quarantined, Settled,
 	} {
 		all[string(s)] = string(s)

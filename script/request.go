@@ -123,23 +123,38 @@ func (r Release) args(w *wire) {
 	w.number(fenceTTL(r.TTL))
 }
 
-// ForceRelease frees a lock whoever holds it: see force_release.lua.
-type ForceRelease struct {
-	Name string
-	// Holders are revoked besides the one that is found.
+// Revoke keeps holders from renewing or restoring a lock: see revoke.lua. It is the first step of a force-release.
+type Revoke struct {
+	Name    string
 	Holders []string
-	// Lives is how long the revocation lives at least: as long as the lease could.
+	// Lives is how long the revocation lives at least: as long as the holders' leases could.
 	Lives time.Duration
 }
 
-func (ForceRelease) Script() *Script { return forceReleaseScript }
-func (r ForceRelease) keys(w *wire) {
+func (Revoke) Script() *Script { return revokeScript }
+func (r Revoke) keys(w *wire) {
 	w.word(LockKey(r.Name))
 	w.word(RevokedKey(r.Name))
 }
+func (r Revoke) args(w *wire) {
+	w.number(millis(r.Lives))
+	for _, h := range r.Holders {
+		w.word(h)
+	}
+}
+
+// ForceRelease deletes a lock that one of some revoked holders has: see force_release.lua. It is the second step of a
+// force-release.
+type ForceRelease struct {
+	Name string
+	// Holders are those whose lock is deleted; "" stands for a key of another type.
+	Holders []string
+}
+
+func (ForceRelease) Script() *Script { return forceReleaseScript }
+func (r ForceRelease) keys(w *wire)  { w.word(LockKey(r.Name)) }
 func (r ForceRelease) args(w *wire) {
 	w.word(Channel(r.Name))
-	w.number(millis(r.Lives))
 	for _, h := range r.Holders {
 		w.word(h)
 	}

@@ -31,6 +31,8 @@ var (
 	raiseSource string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed revoke.lua
+	revokeSource string
 	//go:embed force_release.lua
 	forceReleaseSource string
 	//go:embed inspect.lua
@@ -48,6 +50,7 @@ var (
 	renewScript        = load("renew", renewSource)
 	raiseScript        = load("raise", raiseSource)
 	releaseScript      = load("release", releaseSource)
+	revokeScript       = load("revoke", revokeSource)
 	forceReleaseScript = load("force_release", forceReleaseSource)
 	inspectScript      = load("inspect", inspectSource)
 	probeScript        = load("probe", probeSource)
@@ -58,7 +61,7 @@ var (
 // All returns every script, in no particular order.
 func All() []*Script {
 	return []*Script{
-		acquireScript, renewScript, raiseScript, releaseScript, forceReleaseScript, inspectScript, probeScript,
+		acquireScript, renewScript, raiseScript, releaseScript, revokeScript, forceReleaseScript, inspectScript, probeScript,
 		checkScript, settleScript,
 	}
 }

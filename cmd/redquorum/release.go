@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/redquorum/redquorum/quorum"
 )
 
 func releaseCommand() *cobra.Command {
@@ -25,6 +28,10 @@ for locks whose holder is known to be dead, or stuck.
 It shows who holds the lock and asks, unless --yes says so.
 
 ` + whereNodesAre + `
+
+If fewer nodes answer than it takes to free the lock safely (N - quorum + 2: 3 of
+3, 4 of 5), nothing is deleted: the holder cannot renew any more, and the lock is
+free when its TTL is over.
 
 Exit status: 0 if the lock is free now, 2 if not.`,
 		Example: `  redquorum release --force backup
@@ -56,7 +63,11 @@ Exit status: 0 if the lock is free now, 2 if not.`,
 				}
 			}
 			held, err := coordinator.ForceRelease(cmd.Context(), args[0])
+			var short *quorum.QuorumError
 			switch {
+			case errors.Is(err, quorum.ErrNotFreed) && errors.As(err, &short) && short.RetryAfter > 0:
+				return fmt.Errorf("%w\nThe holder cannot renew any more: %q is free in %v at the latest. "+
+					"To free it now, repeat this when more nodes are up", err, args[0], short.RetryAfter.Round(time.Millisecond))
 			case err != nil:
 				return err
 			case held:

@@ -11,6 +11,7 @@ var core = []string{
 	"no drift", "restored after the end", "renewal counted late", "release without owner check", "acquire shortens",
 	"renewal shortens", "renewal of what is another's", "raise without owner check", "revoked ignored", "release without the token",
 	"restores always count in quarantine", "acquires carry no incarnation",
+	"keys are deleted when a quorum has stored the revocation", "a revoked answer is one vote of many",
 	"nodes in quarantine grant", "a node in quarantine is no reason to ask the others", "a cluster is new by one look",
 	"one token for all who are handed a hold",
 	"connections are not checked", "a node whose clock ran off votes",

@@ -144,9 +144,9 @@ var holdVariants = []variant{
 		name: "a restated count that never expires",
 		rule: "no request may take effect after the old end",
 		file: "quorum/renewal.go",
-		old: `		until: end, begun: now, ttl: ttl, to: b,
+		old: `		until: end, begun: now, ttl: ttl, to: restatement{b, h},
 	})
-	b.whenComplete(h.heal)`, new: `		begun: now, ttl: ttl, to: b,
+	b.whenComplete(h.heal)`, new: `		begun: now, ttl: ttl, to: restatement{b, h},
 	})
 	_ = end
 	b.whenComplete(h.heal)`,

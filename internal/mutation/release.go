@@ -87,7 +87,7 @@ var releaseVariants = []variant{
 		name: "force-release revokes only where it finds the holder",
 		rule: "a node that missed the holder would let it restore the lock, unless it knows whom to refuse",
 		file: "quorum/force.go",
-		old:  `Holders: holders, Lives`, new: `Lives`,
+		old:  `Holders: f.holders, Lives`, new: `Lives`,
 		caught: []string{"quorum.TestForceReleaseStaysReleased"},
 	},
 	{
@@ -99,16 +99,16 @@ var releaseVariants = []variant{
 	},
 	{
 		name: "force-release that nobody confirmed",
-		rule: "no quorum confirmed: the lock may then be back",
+		rule: "fewer than a quorum confirmed that the keys are gone",
 		file: "quorum/force.go",
-		old:  `if b.count().granted < c.need {`, new: `if false {`,
+		old:  `t.granted+t.held < c.need {`, new: `false && t.held < c.need {`,
 		caught: []string{"quorum.TestForceReleaseThatNoQuorumConfirmsSaysSo"},
 	},
 	{
 		name: "a revocation ends before the lease",
 		rule: "as long as the lease could",
 		file: "quorum/force.go",
-		old:  `lives = max(lives, a.reply.TTL)`, new: `lives = max(lives, 0*a.reply.TTL)`,
+		old:  `longest = max(longest, a.reply.TTL)`, new: `longest = max(longest, 0*a.reply.TTL)`,
 		caught: []string{"quorum.TestRevocationLivesAsLongAsTheLeaseEverywhere"},
 	},
 	{
@@ -122,16 +122,32 @@ var releaseVariants = []variant{
 		name: "a revocation without a margin",
 		rule: "a margin for a renewal that was under way",
 		file: "quorum/force.go",
-		old: `lives = sum
+		old: `f.lives = sum
 `, new: `_ = sum
 `,
 		caught: []string{"quorum.TestRevocationOutlivesARenewalThatWasUnderWay"},
 	},
 	{
+		name: "keys are deleted when a quorum has stored the revocation",
+		rule: "after the loss of one node, those that do not know of the revocation are no quorum",
+		file: "quorum/force.go",
+		old:  `return min(n, n-need+2)`, new: `return min(n, need)`,
+		caught: []string{
+			"quorum.TestForceReleaseThatReachesABareMajorityMakesNoSecondHolder", "quorum.TestForceReleaseNeedsEnoughRevocations",
+		},
+	},
+	{
+		name: "a revoked answer is one vote of many",
+		rule: "that one answer is enough, whatever the others say and however late it comes",
+		file: "quorum/renewal.go",
+		old:  `if a.reply.Status == script.Revoked {`, new: `if false {`,
+		caught: []string{"quorum.TestSingleRevokedAnswerEndsTheLease"},
+	},
+	{
 		name: "what the first look found is forgotten",
 		rule: "it reports whether anybody held the lock",
 		file: "quorum/force.go",
-		old:  `held := len(holders) > 0`, new: `held := false`,
+		old:  `return true, f.delete()`, new: `return false, f.delete()`,
 		caught: []string{"quorum.TestForceReleaseTellsOfAHolderThatOnlyTheFirstLookFound"},
 	},
 	{
