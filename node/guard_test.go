@@ -61,7 +61,7 @@ func args(command []string) []string {
 
 // found is an answer to a check.
 func found(standing script.Standing, incarnation string) string {
-	return fmt.Sprintf("*9\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$3\r\nrun\r\n:0\r\n:30000\r\n:3\r\n:1000000\r\n:%d\r\n$0\r\n\r\n",
+	return fmt.Sprintf("*10\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$3\r\nrun\r\n:0\r\n:30000\r\n:3\r\n:1000000\r\n:%d\r\n$0\r\n\r\n:0\r\n",
 		len(standing), standing, len(incarnation), incarnation, time.Now().UnixMicro())
 }
 

@@ -79,7 +79,7 @@ func (r replies) next() (o outcome, broken error) {
 			return r.plain(kind, n, line)
 		case kind == '*' && (n == 6 || n == 7):
 			return r.reply(int(n))
-		case kind == '*' && n == 9:
+		case kind == '*' && n == 10:
 			return r.record()
 		}
 		v, broken := r.rest(kind, n, line, copied, 0)
@@ -136,8 +136,8 @@ func (r replies) reply(n int) (o outcome, broken error) {
 
 // record reads the values of what a check answers.
 func (r replies) record() (o outcome, broken error) {
-	var v [9]value
-	const kinds = "$$$:::::$"
+	var v [10]value
+	const kinds = "$$$:::::$:"
 	if o.err, broken = r.values(v[:], kinds, copied, copied); o.err != nil || broken != nil {
 		return o, broken
 	}

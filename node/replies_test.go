@@ -16,7 +16,7 @@ import (
 
 const (
 	aReply  = "*6\r\n$7\r\ngranted\r\n:12\r\n:30000\r\n$4\r\nme:1\r\n:1\r\n:1795262400123457\r\n"
-	aRecord = "*9\r\n$7\r\nsettled\r\n$3\r\none\r\n$3\r\nrun\r\n:0\r\n:30000\r\n:5\r\n:7\r\n:1795262400123457\r\n$0\r\n\r\n"
+	aRecord = "*10\r\n$7\r\nsettled\r\n$3\r\none\r\n$3\r\nrun\r\n:0\r\n:30000\r\n:5\r\n:7\r\n:1795262400123457\r\n$0\r\n\r\n:0\r\n"
 )
 
 func reading(text string) replies {

@@ -186,5 +186,5 @@ func ExampleACL() {
 	// ~redquorum_node
 	// &redisson_lock__channel:{shop:*
 	// &redisson_lock__channel:shop:*
-	// and 20 commands
+	// and 21 commands
 }

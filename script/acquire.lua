@@ -35,15 +35,16 @@ end
 
 local ttl, held = redis.call('PTTL', KEYS[1]), {}
 if ttl ~= -2 then
-  held = redis.pcall('HGETALL', KEYS[1])
-  if held.err then
-    -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-    if not string.find(held.err, 'WRONGTYPE', 1, true) then
-      held.err = held.err .. ': HGETALL'
-      return held
-    end
+  -- A key of another type is somebody else's, and so is a hash of many fields: an application's, which may be too large for a
+  -- reply. Any other error (no permission, say) is one, and no answer.
+  local fields = redis.pcall('HLEN', KEYS[1])
+  if type(fields) == 'table' and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+    fields.err = fields.err .. ': HLEN'
+    return fields
+  elseif type(fields) == 'table' or fields > 64 then
     return {'held', 0, ttl, '', 0, now}
   end
+  held = redis.call('HGETALL', KEYS[1])
 end
 local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
 local status = 'granted'

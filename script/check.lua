@@ -58,10 +58,10 @@ end
 
 local record = redis.call('HMGET', KEYS[1], 'incarnation', 'run', 'replication', 'until', 'ttl', 'nodes', 'durable', 'since')
 local incarnation, ttl = record[1] or '', tonumber(record[5] or 0)
-local function answer(status)
+local function answer(status, shortened)
   local quarantine = math.ceil(math.max(0, tonumber(redis.call('HGET', KEYS[1], 'until') or 0) - now) / 1000)
   return {status, incarnation, run, quarantine, ttl, tonumber(record[6] or 0), now - tonumber(record[8] or now), now,
-    evicts}
+    evicts, shortened or 0}
 end
 
 if role ~= 'master' then
@@ -77,20 +77,40 @@ if watched and not string.find(replication, 'min_slaves_good_slaves', 1, true) t
 end
 
 if record[1] and record[2] == run and record[3] == id then
+  local fields, quarantine, shortened = {}, nil, 0
   if ttl < tonumber(ARGV[3]) then
     ttl = tonumber(ARGV[3])
-    redis.call('HSET', KEYS[1], 'ttl', ARGV[3])
-  end
-  -- This server's own record may be as old as its data, and others know of a longer TTL than it could tell when it was
-  -- started again. What it has forgotten, it granted before.
-  local till = tonumber(record[8]) + (ttl + lingers) * 1000
-  if tonumber(record[4] or 0) > now and tonumber(record[4]) < till then
-    redis.call('HSET', KEYS[1], 'until', string.format('%.0f', till))
+    fields = {'ttl', ARGV[3]}
   end
   if record[6] ~= ARGV[4] then
-    redis.call('HSET', KEYS[1], 'nodes', ARGV[4])
+    fields[#fields + 1] = 'nodes'
+    fields[#fields + 1] = ARGV[4]
   end
-  return answer(record[4] and 'settled' or 'unsettled')
+  local since, till, full = tonumber(record[8]), tonumber(record[4] or 0), (ttl + lingers) * 1000
+  if till > now + full and (lingers > 0 or not watched) then -- who does not know the sentinels does not know how long is full
+    -- It began while this server's clock was ahead. What the server forgot, it granted before now.
+    shortened = math.floor((till - now - full) / 1000)
+    since, quarantine = now, now + full
+    record[8] = now
+  elseif till > now and till < math.min(since, now) + full then
+    -- This server's own record may be as old as its data, and others know of a longer TTL than it could tell when it was
+    -- started again. What it has forgotten, it granted before.
+    quarantine = math.min(since, now) + full
+  end
+  if quarantine then
+    for _, value in ipairs({'since', string.format('%.0f', since), 'until', string.format('%.0f', quarantine)}) do
+      fields[#fields + 1] = value
+    end
+  end
+  if fields[1] then
+    local noted = redis.pcall('HSET', KEYS[1], unpack(fields))
+    -- A client that connects while the memory is full must get to renew and release. Only a quarantine has to be noted.
+    if type(noted) == 'table' and (quarantine or not string.find(noted.err, 'OOM', 1, true)) then
+      noted.err = noted.err .. ': HSET'
+      return noted
+    end
+  end
+  return answer(record[4] and 'settled' or 'unsettled', shortened)
 end
 
 -- Another server than the record's, or none on record. An incarnation begins.

@@ -101,6 +101,7 @@ func TestCheckOfTheServerOnRecord(t *testing.T) {
 	for _, quarantine := range []time.Duration{0, 2 * time.Minute} {
 		onBoth(t, func(t *testing.T, c *redis.Client) {
 			settled(t, c, quarantine, script.NotDurable)
+			set(t, c, "ttl", (2 * time.Minute).Milliseconds())
 			unchanged(t, c, func() {
 				for late, left := range map[int64]time.Duration{
 					0: quarantine, 999: quarantine, 1000: quarantine - time.Millisecond, // never told shorter than it is
@@ -117,6 +118,47 @@ func TestCheckOfTheServerOnRecord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A quarantine that began while the server's clock was ten years ahead lasts a full one from the moment at which the clock is
+// right again, and not ten years.
+func TestQuarantineThatBeganWhileTheClockWasAheadIsShortened(t *testing.T) {
+	const year = int64(365 * 24 * 3600 * 1_000_000)
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		settled(t, c, ttl, script.NotDurable)
+		set(t, c, "since", strconv.FormatInt(noon+10*year, 10), "until", strconv.FormatInt(noon+10*year+30_000_000, 10))
+		got := check(t, c, noon, aCheck)
+		if got.Standing != script.StandingSettled || got.Incarnation != "one" || got.Quarantine != ttl || got.Age != 0 {
+			t.Errorf("got %+v, want a quarantine of %v from now", got, ttl)
+		}
+		if by := 10 * 365 * 24 * time.Hour; got.Shortened != by {
+			t.Errorf("shortened by %v, want %v", got.Shortened, by)
+		}
+		unchanged(t, c, func() { // it is not begun anew by every check
+			if got := check(t, c, noon+minute/6, aCheck); got.Quarantine != ttl-10*time.Second || got.Shortened != 0 {
+				t.Errorf("10 s later: got %+v", got)
+			}
+		})
+		// Nor does it hide that somebody knows of a longer TTL.
+		longer := aCheck
+		longer.TTL = 2 * ttl
+		if got := check(t, c, noon+minute/6, longer); got.Quarantine != 2*ttl-10*time.Second || got.Shortened != 0 {
+			t.Errorf("a longer TTL: got %+v", got)
+		}
+	})
+}
+
+// Where sentinels say which server the node is, a full quarantine is longer.
+func TestQuarantineBehindSentinelIsNotShortened(t *testing.T) {
+	onBoth(t, func(t *testing.T, c *redis.Client) {
+		settled(t, c, ttl, script.NotDurable)
+		set(t, c, "until", strconv.FormatInt(noon+33_000_000, 10))
+		behind := aCheck
+		behind.Lingers = 3 * time.Second
+		if got := check(t, c, noon, behind); got.Quarantine != ttl+3*time.Second || got.Shortened != 0 {
+			t.Errorf("got %+v, want all of it", got)
+		}
+	})
 }
 
 func TestAgeOfARecordFromTheFutureIsNegative(t *testing.T) {

@@ -2,7 +2,7 @@
 -- revocation of these holders before (revoke.lua).
 --
 -- KEYS  1 lock
--- ARGV  1 last moment (node's clock, us; 0 = none)  2 channel  3... holders; '' stands for a key of another type
+-- ARGV  1 last moment (node's clock, us; 0 = none)  2 channel  3... holders; '' stands for a key that is no lock
 --
 -- released  one of them had the lock, which is deleted
 -- absent    there was no lock
@@ -19,14 +19,14 @@ local ttl = redis.call('PTTL', KEYS[1])
 if ttl == -2 then
   return {'absent', 0, -2, '', 0, now}
 end
-local held = redis.pcall('HGETALL', KEYS[1])
-if held.err then
-  -- A key of another type has no holder. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
-  end
-  held = {''}
+-- As in acquire.lua: what is no lock has no holder.
+local held = {''}
+local fields = redis.pcall('HLEN', KEYS[1])
+if type(fields) == 'table' and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+  fields.err = fields.err .. ': HLEN'
+  return fields
+elseif type(fields) ~= 'table' and fields <= 64 then
+  held = redis.call('HGETALL', KEYS[1])
 end
 local holder, count = held[1], tonumber(held[2]) or 0
 for i = 3, #ARGV do

@@ -9,16 +9,17 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
-local held = redis.pcall('HGETALL', KEYS[1])
-if held.err then
-  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
-  end
-  return {'held', fence, redis.call('PTTL', KEYS[1]), '', 0, now}
-end
-if not held[1] then
+local ttl = redis.call('PTTL', KEYS[1])
+if ttl == -2 then
   return {'absent', fence, -2, '', 0, now}
 end
-return {'held', fence, redis.call('PTTL', KEYS[1]), held[1], tonumber(held[2]) or 0, now}
+-- As in acquire.lua: what is no lock is somebody else's.
+local fields = redis.pcall('HLEN', KEYS[1])
+if type(fields) == 'table' and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+  fields.err = fields.err .. ': HLEN'
+  return fields
+elseif type(fields) == 'table' or fields > 64 then
+  return {'held', fence, ttl, '', 0, now}
+end
+local held = redis.call('HGETALL', KEYS[1])
+return {'held', fence, ttl, held[1], tonumber(held[2]) or 0, now}

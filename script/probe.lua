@@ -14,6 +14,7 @@ redis.call('GET', KEYS[2])
 redis.call('PEXPIRE', KEYS[1], '1000') -- on no key yet: were it not permitted, the key would stay
 redis.call('HSET', KEYS[1], 'probe', '1')
 redis.call('PEXPIRE', KEYS[1], '1000')
+redis.call('HLEN', KEYS[1])
 redis.call('HGETALL', KEYS[1])
 redis.call('HGET', KEYS[1], 'probe')
 redis.call('HMGET', KEYS[1], 'probe')

@@ -15,21 +15,21 @@ if last > 0 and now > last then
   return {'expired', 0, -2, '', 0, now}
 end
 
-local held = redis.pcall('HGETALL', KEYS[1])
 local ttl = redis.call('PTTL', KEYS[1])
-if held.err then
-  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(held.err, 'WRONGTYPE', 1, true) then
-    held.err = held.err .. ': HGETALL'
-    return held
-  end
-  return {'held', 0, ttl, '', 0, now}
-end
-if not held[1] then
+if ttl == -2 then
   return {'absent', 0, -2, '', 0, now}
+end
+-- As in acquire.lua: what is no lock is somebody else's.
+local fields = redis.pcall('HLEN', KEYS[1])
+if type(fields) == 'table' and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+  fields.err = fields.err .. ': HLEN'
+  return fields
+elseif type(fields) == 'table' or fields > 64 then
+  return {'held', 0, ttl, '', 0, now}
 end
 local count = redis.call('HGET', KEYS[1], ARGV[2])
 if not count then
+  local held = redis.call('HGETALL', KEYS[1])
   return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
 end
 local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[3]))

@@ -97,6 +97,8 @@ type Record struct {
 	Age time.Duration
 	// Now is the node's clock in microseconds since 1970.
 	Now int64
+	// Shortened is by how much this check has shortened the quarantine, which had begun while the node's clock was ahead.
+	Shortened time.Duration
 	// Evicts is the eviction policy if it may throw locks away; empty if it cannot, or the server does not tell.
 	Evicts string
 }
@@ -104,8 +106,8 @@ type Record struct {
 // ParseRecord reads what a check answered with.
 func ParseRecord(v any) (Record, error) {
 	fields, ok := v.([]any)
-	if !ok || len(fields) != 9 {
-		return Record{}, fmt.Errorf("script: want a record of 9 values, got %T of %d", v, len(fields))
+	if !ok || len(fields) != 10 {
+		return Record{}, fmt.Errorf("script: want a record of 10 values, got %T of %d", v, len(fields))
 	}
 	standing, ok1 := fields[0].(string)
 	incarnation, ok2 := fields[1].(string)
@@ -116,8 +118,9 @@ func ParseRecord(v any) (Record, error) {
 	age, ok7 := fields[6].(int64)
 	now, ok8 := fields[7].(int64)
 	evicts, ok9 := fields[8].(string)
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || !ok8 || !ok9 {
-		return Record{}, fmt.Errorf("script: want {string, string, string, int, int, int, int, int, string}, got %v", fields)
+	shortened, ok10 := fields[9].(int64)
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 || !ok8 || !ok9 || !ok10 {
+		return Record{}, fmt.Errorf("script: want {string, string, string, int, int, int, int, int, string, int}, got %v", fields)
 	}
 	return Record{
 		Standing:    Standing(standing),
@@ -129,6 +132,7 @@ func ParseRecord(v any) (Record, error) {
 		Age:         micros(age),
 		Now:         now,
 		Evicts:      evicts,
+		Shortened:   ttl(shortened),
 	}, nil
 }
 

@@ -11,14 +11,14 @@ import (
 
 // answered is a record as go-redis hands it over.
 func answered() []any {
-	return []any{"settled", "one", "run", int64(1), int64(30_000), int64(5), int64(2), noon, "allkeys-lru"}
+	return []any{"settled", "one", "run", int64(1), int64(30_000), int64(5), int64(2), noon, "allkeys-lru", int64(5000)}
 }
 
 func TestParseRecord(t *testing.T) {
 	got, err := script.ParseRecord(answered())
 	want := script.Record{
 		Standing: script.StandingSettled, Incarnation: "one", Run: "run", Quarantine: time.Millisecond, TTL: ttl, Nodes: 5,
-		Age: 2 * time.Microsecond, Now: noon, Evicts: "allkeys-lru",
+		Age: 2 * time.Microsecond, Now: noon, Evicts: "allkeys-lru", Shortened: 5 * time.Second,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
@@ -50,7 +50,7 @@ func TestRecordOfAnotherShape(t *testing.T) {
 		}
 	}
 	for _, v := range []any{
-		nil, "OK", int64(1), []any{}, answered()[:8], append(answered(), "x"), []string{"settled"}, map[any]any{"settled": 1},
+		nil, "OK", int64(1), []any{}, answered()[:9], append(answered(), "x"), []string{"settled"}, map[any]any{"settled": 1},
 		[]any{"granted", noon, int64(30_000), "me:1", int64(1), noon}, // a reply
 	} {
 		if got, err := script.ParseRecord(v); err == nil {
@@ -61,8 +61,8 @@ func TestRecordOfAnotherShape(t *testing.T) {
 
 func FuzzParseRecord(f *testing.F) {
 	number := []byte{0, 0, 0, 0, 0, 0, 0, 0, 7}
-	seed := []byte{9<<3 | 7}
-	for _, part := range [][]byte{{1<<3 | 2, 's'}, {1<<3 | 2, 'i'}, {2}, number, number, number, number, number, {2}} {
+	seed := []byte{10<<3 | 7}
+	for _, part := range [][]byte{{1<<3 | 2, 's'}, {1<<3 | 2, 'i'}, {2}, number, number, number, number, number, {2}, number} {
 		seed = append(seed, part...)
 	}
 	v, _ := decode(seed, 0)
@@ -71,7 +71,7 @@ func FuzzParseRecord(f *testing.F) {
 	}
 	f.Add(seed)
 	f.Add([]byte{7})
-	f.Add([]byte{9<<3 | 7, 4, 5, 6, 7, 0, 2})
+	f.Add([]byte{10<<3 | 7, 4, 5, 6, 7, 0, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, _ := decode(data, 0)
 		got, err := script.ParseRecord(v)
@@ -82,7 +82,7 @@ func FuzzParseRecord(f *testing.F) {
 			return
 		}
 		fields, ok := v.([]any)
-		if !ok || len(fields) != 9 {
+		if !ok || len(fields) != 10 {
 			t.Fatalf("took %v for a record", v)
 		}
 		if string(got.Standing) != fields[0] || got.Incarnation != fields[1] || got.Run != fields[2] || got.Now != fields[7] ||

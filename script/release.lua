@@ -11,6 +11,31 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
+-- What frees the lock comes first: with its memory full, a server refuses SET. (DEL it takes, and SET after it.)
+local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[2])
+if type(mine) == 'table' and not string.find(mine.err, 'WRONGTYPE', 1, true) then
+  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
+  mine.err = mine.err .. ': HEXISTS'
+  return mine
+end
+local status, ttl, holder, count = 'absent', -2, '', 0
+if mine == 1 then
+  redis.call('DEL', KEYS[1])
+  -- A hint to waiters, who poll besides: a client that may not publish may still release.
+  local heard = redis.pcall('PUBLISH', ARGV[3], ARGV[4])
+  status, holder, count = 'released', ARGV[2], type(heard) == 'number' and heard or 0
+else
+  ttl = redis.call('PTTL', KEYS[1])
+  if ttl ~= -2 then
+    status = 'held'
+    -- As in acquire.lua: what is no lock is somebody else's.
+    if mine == 0 and redis.call('HLEN', KEYS[1]) <= 64 then
+      local held = redis.call('HGETALL', KEYS[1])
+      holder, count = held[1], tonumber(held[2]) or 0
+    end
+  end
+end
+
 -- The last request of a lease is the last chance to tell this node its token: a node that was missed, or granted a
 -- lower fence, must not be the only one left that remembers too little. But a fence that cannot be read or written must
 -- not keep the lock from being released.
@@ -26,23 +51,4 @@ if token > 0 then
     end
   end
 end
-
-local mine = redis.pcall('HEXISTS', KEYS[1], ARGV[2])
-if type(mine) == 'table' then
-  -- A key of another type is somebody else's. Any other error (no permission, say) is one, and no answer.
-  if not string.find(mine.err, 'WRONGTYPE', 1, true) then
-    mine.err = mine.err .. ': HEXISTS'
-    return mine
-  end
-  return {'held', fence, redis.call('PTTL', KEYS[1]), '', 0, now}
-elseif mine == 0 then
-  local held = redis.call('HGETALL', KEYS[1])
-  if not held[1] then
-    return {'absent', fence, -2, '', 0, now}
-  end
-  return {'held', fence, redis.call('PTTL', KEYS[1]), held[1], tonumber(held[2]) or 0, now}
-end
-redis.call('DEL', KEYS[1])
--- A hint to waiters, who poll besides: a client that may not publish may still release.
-local heard = redis.pcall('PUBLISH', ARGV[3], ARGV[4])
-return {'released', fence, -2, ARGV[2], type(heard) == 'number' and heard or 0, now}
+return {status, fence, ttl, holder, count, now}

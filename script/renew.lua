@@ -51,24 +51,36 @@ if type(count) == 'table' then
 end
 local status = count and 'renewed' or 'restored'
 if not count and ttl ~= -2 then
+  -- As in acquire.lua: a hash of many fields is no lock.
+  if redis.call('HLEN', KEYS[1]) > 64 then
+    return {'held', 0, ttl, '', 0, now}
+  end
   local held = redis.call('HGETALL', KEYS[1])
   return {'held', 0, ttl, held[1], tonumber(held[2]) or 0, now}
 end
 
+-- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
+-- First of all that is written: with its memory full a server refuses SET and HSET, but not in a script that has begun to
+-- write. And where PEXPIRE is not permitted, it must fail while there is no lock (see acquire.lua).
+local lives = math.max(ttl, tonumber(ARGV[5]))
+redis.call('PEXPIRE', KEYS[1], string.format('%.0f', lives))
+
 -- Two quorums share a node: with the token stored here, whoever is granted this node later gets a greater one.
-local fence = math.max(tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[6]))
-local written, kept = ARGV[6], ARGV[7] -- as in acquire.lua
-if fence ~= tonumber(written) then
-  written = string.format('%.0f', fence)
-end
+local stored, token = tonumber(redis.call('GET', KEYS[2]) or 0), tonumber(ARGV[6])
+local fence, kept = math.max(stored, token), ARGV[7] -- as in acquire.lua
 if fence > now then
   kept = string.format('%.0f', kept + (fence - now) / 1000)
 end
-redis.call('SET', KEYS[2], written, 'PX', kept)
--- Never shorten; no expiry at all (-1) counts as shorter, or a lock could stay for ever.
-if ttl < tonumber(ARGV[5]) then
-  -- Before HSET, too: where it is not permitted, it must fail while there is no lock (see acquire.lua).
-  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+if stored >= token then
+  redis.call('PEXPIRE', KEYS[2], kept)
+else
+  local set = redis.pcall('SET', KEYS[2], ARGV[6], 'PX', kept)
+  if set.err and (status == 'restored' or not string.find(set.err, 'OOM', 1, true)) then
+    set.err = set.err .. ': SET'
+    return set
+  elseif set.err then
+    fence = stored -- a lease shall not end for want of memory; the client asks again
+  end
 end
 if count ~= ARGV[4] then
   redis.call('HSET', KEYS[1], ARGV[3], ARGV[4])

@@ -37,6 +37,9 @@ func TestRenewalRestoresALostLock(t *testing.T) {
 		if got.Status != script.Restored || got.TTL != 0 || got.Fence != noon || got.Count != 3 {
 			t.Errorf("got %+v, want restored", got)
 		}
+		if stored := fence(t, c); stored != strconv.FormatInt(noon, 10) {
+			t.Errorf("the fence is %q, want the token", stored)
+		}
 		wantHash(t, c, map[string]string{us: "3"})
 		wantTTL(t, c, name, ttl)
 		unchanged(t, c, func() { wantStatus(t, run(t, c, req), script.Renewed) }) // sent twice

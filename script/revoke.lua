@@ -13,17 +13,17 @@ if last > 0 and now > last then
   return {'expired', 0, -2, '', 0, now}
 end
 
--- Who has the lock here. A key of another type has no holder.
+-- Who has the lock here.
 local ttl = redis.call('PTTL', KEYS[1])
 local held = {}
 if ttl ~= -2 then
-  held = redis.pcall('HGETALL', KEYS[1])
-  if held.err then
-    if not string.find(held.err, 'WRONGTYPE', 1, true) then
-      held.err = held.err .. ': HGETALL'
-      return held
-    end
-    held = {}
+  -- As in acquire.lua: what is no lock has no holder.
+  local fields = redis.pcall('HLEN', KEYS[1])
+  if type(fields) == 'table' and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+    fields.err = fields.err .. ': HLEN'
+    return fields
+  elseif type(fields) ~= 'table' and fields <= 64 then
+    held = redis.call('HGETALL', KEYS[1])
   end
 end
 

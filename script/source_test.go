@@ -84,7 +84,7 @@ func TestProbeCoversEveryCommand(t *testing.T) {
 
 var (
 	concatenation = regexp.MustCompile(`(\S+)\s*\.\.\s*([^\s,)]+)`)
-	text          = regexp.MustCompile(`^\(?('[^']*'|revoked|who|(?:held|mine|count|text)\.err|'|ARGV\[\w\])$`)
+	text          = regexp.MustCompile(`^\(?('[^']*'|revoked|who|(?:held|mine|count|text|fields|set|noted)\.err|'|ARGV\[\w\])$`)
 )
 
 // Lua writes a number as 1.7953e+15. Only string.format('%.0f') turns numbers into strings; '..' may join what is a

@@ -33,6 +33,7 @@ func init() { // a literal would refer to itself
 		"HSET":     {4, (*Node).hset},
 		"HDEL":     {3, (*Node).hdel},
 		"HMGET":    {3, (*Node).hmget},
+		"HLEN":     {2, (*Node).hlen},
 		"HGETALL":  {2, (*Node).hgetall},
 		"HEXISTS":  {3, (*Node).hexists},
 		"PUBLISH":  {3, (*Node).publish},
@@ -261,6 +262,17 @@ func (n *Node) hmget(args []string) any {
 		}
 	}
 	return found
+}
+
+func (n *Node) hlen(args []string) any {
+	v, failed := n.hashAt(args[1])
+	switch {
+	case failed != "":
+		return failed
+	case v == nil:
+		return int64(0)
+	}
+	return int64(len(v.hash.fields))
 }
 
 func (n *Node) hgetall(args []string) any {

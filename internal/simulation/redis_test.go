@@ -24,7 +24,7 @@ var conversation = [][]any{
 	{"SET", "s", "3", "NONSENSE"}, {"EXISTS", "s", "s", "nothing"}, {"PEXPIRE", "nothing", "10"}, {"PEXPIRE", "s", "x"},
 	{"PEXPIRE", "s", "-1"}, {"EXISTS", "s"}, {"DEL", "s", "nothing"},
 	{"HSET", "h", "a", "1", "b", "2"}, {"HSET", "h", "a", "3"}, {"HGET", "h", "a"}, {"HGET", "h", "z"}, {"HMGET", "h", "a", "z"},
-	{"HEXISTS", "h", "a"}, {"HEXISTS", "h", "z"}, {"HEXISTS", "nothing", "z"}, {"HDEL", "h", "b", "z"}, {"HGETALL", "h"},
+	{"HEXISTS", "h", "a"}, {"HEXISTS", "h", "z"}, {"HEXISTS", "nothing", "z"}, {"HDEL", "h", "b", "z"}, {"HGETALL", "h"}, {"HLEN", "h"}, {"HLEN", "nothing"}, {"HLEN", "s"}, {"HLEN"},
 	{"HGETALL", "nothing"}, {"GET", "h"}, {"HSET", "h", "a"}, {"SET", "s", "text"}, {"HGET", "s", "a"}, {"HGETALL", "s"}, {"TYPE", "h"},
 	{"HDEL", "h", "a"}, {"EXISTS", "h"}, {"NONSENSE"}, {"NONSENSE", "a", "b"}, {"GET"}, {"PUBLISH", "nobody", "x"}, {"PUBSUB", "NUMSUB", "nobody"},
 	{"CONFIG", "GET", "appendonly"}, {"CONFIG", "GET", "nothing*"}, {"SCRIPT", "EXISTS", "abc"}, {"EVALSHA", "abc", "0"},
