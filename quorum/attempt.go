@@ -26,8 +26,12 @@ type verdict struct {
 //
 // The hold can be handed on in this process as often as more says.
 func (c *Coordinator) attempt(ctx context.Context, name string, t terms, more int) (*Lease, *verdict) {
-	c.guard.uses(t.ttl)
+	c.guard.warnOfLong(t.ttl)
 	a := &attempt{c: c, ctx: ctx, terms: t, more: int64(more), claim: c.newClaim(name), ballot: c.newBallot()}
+	if c.guard.attempting(t.ttl) {
+		// Until every node has answered, or the last moment of what it was asked has passed.
+		defer func() { a.ballot.whenComplete(func() { c.guard.attempted(t.ttl) }) }()
+	}
 	a.start = c.clock.Now() // before the first send: validity counts from here
 	a.proposal = c.clock.Wall().UnixMicro()
 	a.claim.put(a.request())
@@ -37,6 +41,7 @@ func (c *Coordinator) attempt(ctx context.Context, name string, t terms, more in
 	}
 	if v == nil {
 		if l, ok := c.newHold(a); ok {
+			c.guard.grant(t.ttl)
 			return l, nil
 		}
 		v = a.fail(ErrClosed)

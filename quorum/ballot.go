@@ -72,11 +72,15 @@ func (b *ballot) reopen(i int) {
 	}
 }
 
-// whenComplete calls f once all answers are in, at once if they are.
+// whenComplete calls f once all answers are in, at once if they are; of several in the order in which they were given.
 func (b *ballot) whenComplete(f func()) {
 	b.mu.Lock()
 	if b.waiting > 0 {
-		b.complete = f
+		if before := b.complete; before != nil {
+			b.complete = func() { before(); f() }
+		} else {
+			b.complete = f
+		}
 		b.mu.Unlock()
 		return
 	}

@@ -211,6 +211,9 @@ func (j *journal) String() string {
 	return j.buf.String()
 }
 
+// count is how often a text was logged.
+func (j *journal) count(text string) int { return strings.Count(j.String(), text) }
+
 // mustAcquire acquires, at once.
 func mustAcquire(t *testing.T, c *quorum.Coordinator, ctx context.Context, name string, opts ...quorum.Option) *quorum.Lease { //nolint:revive // t comes first in a test
 	t.Helper()

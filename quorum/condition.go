@@ -141,7 +141,7 @@ func (h *health) condition(now clock.Instant, off time.Duration) (is Condition, 
 // show tells the log and the tracer of a node's condition, if it has changed. The beginning of a quarantine, and that a clock
 // ran off, the log hears where they are found: see guard.go and pace.go.
 func (c *Coordinator) show(n *voter, now clock.Instant) {
-	off := n.pace.off(now, c.guard.ttl())
+	off := n.pace.off(now, c.guard.longestTTL())
 	h := &n.health
 	h.mu.Lock()
 	is, left, err := h.condition(now, off)

@@ -78,6 +78,12 @@ func (t *try) Answered(reply script.Reply, err error) {
 	case err == nil:
 		l.node.answered(back.Sub(t.asked))
 		l.node.c.watch(l.node, reply.Now, t.asked, back)
+		switch {
+		case reply.Status == script.Quarantined:
+			l.node.c.guard.reported(l.node.i, reply.TTL)
+		case reply.Quarantine > 0:
+			l.node.c.guard.reported(l.node.i, reply.Quarantine)
+		}
 	case errors.Is(err, node.ErrTimeout):
 		l.node.silent.Store(true)
 	}

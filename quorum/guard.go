@@ -33,28 +33,22 @@ type guard struct {
 	c     *Coordinator
 	group errgroup.Group // decisions; they end soon after the nodes are closed
 
-	mu         sync.Mutex
-	longest    time.Duration     // the longest TTL heard of
-	runs       []string          // the servers' own names, by node, as of the last check of each
-	alike      []string          // a name that another one has as well, by node that is asked again whether it is its own
-	resting    []resting         // of nodes in quarantine, by node
-	checks     int               // how many were taken in
-	reconnects clock.Instant     // when nodes that are one server may connect anew
-	told       map[string]string // warnings that were given: what each was last about
+	mu          sync.Mutex
+	longest     time.Duration         // the longest TTL that was granted, as far as is known
+	attempts    map[time.Duration]int // how many attempts under way ask for a longer TTL than that
+	runs        []string              // the servers' own names, by node, as of the last check of each
+	alike       []string              // a name that another one has as well, by node that is asked again whether it is its own
+	quarantines []quarantine          // by node
+	watchers    []watcher             // by node
+	results     int                   // of checks, how many were taken in
+	reconnects  clock.Instant         // when nodes that are one server may connect anew
+	told        map[string]string     // warnings that were given: what each was last about
 
 	deciding *decision // under way; nil if there is none
 
-	rulings   sync.WaitGroup // under way, and questions; begun with mu held
-	questions int            // see asking
-	ended     bool           // no other begins
-}
-
-// A node is resting while it is in quarantine.
-type resting struct {
-	known time.Duration // the longest TTL that it knows of; 0 if it is in no quarantine, or is being told
-	until clock.Instant // the quarantine's end
-	about string        // the incarnation about which the others were asked,
-	asked clock.Instant // and when its quarantine was to end then
+	rulings sync.WaitGroup // under way, and checks that Close waits for; begun with mu held
+	checks  int            // of those, how many are checks
+	ended   bool           // no other ruling begins
 }
 
 // A decision is about nodes without a record.
@@ -67,28 +61,16 @@ type decision struct {
 func (c *Coordinator) guardNodes() {
 	g := &c.guard
 	g.c, g.longest, g.told = c, max(c.cfg.TTL, c.cfg.GuardTime), map[string]string{}
+	g.attempts = map[time.Duration]int{}
 	n := len(c.nodes)
-	g.runs, g.alike, g.resting = make([]string, n), make([]string, n), make([]resting, n)
+	g.runs, g.alike = make([]string, n), make([]string, n)
+	g.quarantines, g.watchers = make([]quarantine, n), make([]watcher, n)
 	if c.cfg.NoRestartGuard {
 		return
 	}
 	for i, n := range c.nodes {
-		n.Guard(node.Guard{Client: func() string { return g.c.id }, Nodes: len(c.nodes), TTL: g.ttl, Checked: func(r script.Record) { g.checked(i, r) }})
+		n.Guard(node.Guard{Client: func() string { return g.c.id }, Nodes: len(c.nodes), TTL: g.granted, Checked: func(r script.Record) { g.checked(i, r) }})
 	}
-}
-
-// ttl is the longest TTL heard of, on any node or from this client's own leases.
-func (g *guard) ttl() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.longest
-}
-
-// uses takes in that a lease of this client uses a TTL.
-func (g *guard) uses(ttl time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.longest = max(g.longest, ttl)
 }
 
 // checked takes in what a check of node i found. It is called before any request goes out on the connection.
@@ -97,10 +79,10 @@ func (g *guard) checked(i int, r script.Record) {
 	n.pace.serves(r.Incarnation, g.c.clock.Now())
 
 	g.mu.Lock()
-	g.checks++
-	number := g.checks
+	g.results++
+	number := g.results
 	g.longest = max(g.longest, r.TTL)
-	g.rests(i, r)
+	g.quarantined(i, r)
 	g.prolong()
 	// What is concluded is said with mu held, too: of two checks the one that knows more has the last word.
 	if g.compare(i, r.Run) {
@@ -114,6 +96,10 @@ func (g *guard) checked(i int, r script.Record) {
 	if r.Quarantine > 0 {
 		g.warnOf(n.name+"/forgot", r.Incarnation, "a node was restarted, or its replication has changed, and it may have forgotten locks: it does not vote for a while",
 			slog.String("node", n.name), slog.Duration("for", r.Quarantine))
+	}
+	if r.Shortened > 0 {
+		g.c.log.Warn("quarantine shortened: the node's clock was ahead when it began", "node", n.name,
+			"by", r.Shortened, "left", r.Quarantine)
 	}
 	if r.Nodes != 0 && r.Nodes != len(g.c.nodes) {
 		g.warn(n.name+"/nodes", "clients are configured with different numbers of nodes: unless the set of nodes is being changed, two of "+
@@ -132,41 +118,6 @@ func (g *guard) checked(i int, r script.Record) {
 	}
 }
 
-// rests takes in whether a node is in quarantine. How long that has to last, all nodes together know: one of them may have been
-// told of a longer TTL after this client had last looked at its record. So they are asked, for each incarnation and whenever its
-// quarantine has become longer; and again later, since a lease that was being taken when the node forgot may not have got
-// to them the first time. It is called with g.mu held.
-func (g *guard) rests(i int, r script.Record) {
-	is := &g.resting[i]
-	if r.Quarantine == 0 {
-		if r.Incarnation == is.about { // else it is an answer from before
-			is.known = 0
-		}
-		return
-	}
-	is.known, is.until = r.TTL, g.c.clock.Now().Add(r.Quarantine)
-	if is.about == r.Incarnation && is.until.Before(is.asked.Add(time.Second)) {
-		return
-	}
-	is.about, is.asked = r.Incarnation, is.until
-	for j := range g.c.nodes {
-		if j != i {
-			g.recheck(j, is.until, 2)
-		}
-	}
-}
-
-// prolong tells the nodes in quarantine of a longer TTL than they knew of when it began. A node that comes back from an old
-// snapshot knows only what was in use when that was made; the other nodes may know better. It is called with g.mu held.
-func (g *guard) prolong() {
-	for i := range g.resting {
-		if is := &g.resting[i]; is.known != 0 && is.known < g.longest {
-			is.known = 0 // until the answer is there
-			g.recheck(i, is.until, 1)
-		}
-	}
-}
-
 // ask asks all nodes for the longest TTL in use.
 func (g *guard) ask() {
 	if g.c.cfg.NoRestartGuard {
@@ -175,58 +126,19 @@ func (g *guard) ask() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range g.c.nodes {
-		g.recheck(i, clock.Instant{}, 1)
+		g.checkOnce(i)
 	}
 }
 
-// askAgain is how long after an answer a node is asked again at most, and half of what is left at most: long enough for a
-// lease that was being taken to have got there.
-const askAgain = time.Minute
-
-// recheck checks a node, without waiting for it; checked takes in what it finds. Where it fails, the node is checked before its
-// next request. For the sake of a quarantine it is repeated until that is over, or there were so many answers; Close waits for
-// the first of them. It is called with g.mu held.
-func (g *guard) recheck(i int, until clock.Instant, answers int) {
-	asked := func() {}
-	if until != (clock.Instant{}) {
-		asked = g.asking()
-	}
+// checkOnce checks a node, without waiting for it; checked takes in what it finds. Where it fails, the node is checked before its
+// next request.
+func (g *guard) checkOnce(i int) {
 	g.group.Go(func() error {
-		timeout := g.c.cfg.NodeTimeout
-		for pause := timeout; ; pause *= 2 {
-			ctx, cancel := context.WithTimeout(context.Background(), timeout)
-			_, err := g.c.nodes[i].Check(ctx)
-			cancel()
-			asked()
-			asked = func() {}
-			left := until.Sub(g.c.clock.Now())
-			pause = min(pause, max(left/16, timeout)) // the nearer the end, the more often
-			wait := pause
-			if err == nil {
-				answers--
-				wait = min(left/2, askAgain)
-			}
-			if answers == 0 || left <= 0 || !g.c.rest(wait) {
-				return nil
-			}
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), g.c.cfg.NodeTimeout)
+		defer cancel()
+		_, _ = g.c.nodes[i].Check(ctx)
+		return nil
 	})
-}
-
-// asking begins a question that Close has to wait for, and returns what ends it: who finds a quarantine and goes leaves it as
-// long as it should be. What follows from an answer counts, too. It is called with g.mu held.
-func (g *guard) asking() (end func()) {
-	if g.ended && g.questions == 0 {
-		return func() {}
-	}
-	g.questions++
-	g.rulings.Add(1)
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.questions--
-		g.rulings.Done()
-	}
 }
 
 // compare takes in the name of the server at node i, and tells whether another node is the same server. What was heard of
@@ -242,7 +154,7 @@ func (g *guard) compare(i int, run string) (twins bool) {
 			return true
 		}
 		g.alike[j] = run
-		g.recheck(j, clock.Instant{}, 1)
+		g.checkOnce(j)
 	}
 	return false
 }
@@ -267,7 +179,7 @@ func (g *guard) reconnect() {
 		apart := g.apart() // a lock has shown it, and no check has: the address may have moved in between
 		for i, run := range g.runs {
 			if apart {
-				g.recheck(i, clock.Instant{}, 1)
+				g.checkOnce(i)
 			}
 			if run == "" || !slices.Contains(g.runs[:i], run) && !slices.Contains(g.runs[i+1:], run) {
 				continue

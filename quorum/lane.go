@@ -166,7 +166,7 @@ func (l *lane) weigh(e *errand, a answer) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if left := l.node.pace.off(a.at, l.node.c.guard.ttl()); left > 0 {
+	if left := l.node.pace.off(a.at, l.node.c.guard.longestTTL()); left > 0 {
 		a.vote.Outcome, a.vote.Err = Failed, ranOff(left)
 		return a
 	}
@@ -189,7 +189,7 @@ func (l *lane) suspect(renewed script.Reply) {
 	now := l.node.c.clock.Now()
 	due := l.keyEnd.Sub(now)
 	slack := l.node.c.drift(due) + l.node.c.cfg.NodeTimeout
-	if renewed.TTL >= due-slack || l.node.pace.off(now, l.node.c.guard.ttl()) > 0 {
+	if renewed.TTL >= due-slack || l.node.pace.off(now, l.node.c.guard.longestTTL()) > 0 {
 		return // or the node's clock is to blame, and was reported: see pace.go
 	}
 	l.node.c.background.do(func() { // without the mutex

@@ -169,7 +169,7 @@ func apart(a, b clock.Instant) time.Duration { return a.Sub(b).Abs() }
 
 // watch compares a node's clock with ours, and reports one that runs off.
 func (c *Coordinator) watch(v *voter, shown int64, asked, answered clock.Instant) {
-	guard := c.guard.ttl()
+	guard := c.guard.longestTTL()
 	before := v.pace.off(answered, guard)
 	d := v.pace.read(shown, asked, answered, guard)
 	if d.off == 0 || before > 0 {

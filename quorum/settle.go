@@ -75,7 +75,7 @@ func (g *guard) settle() bool {
 				return false
 			}
 		default:
-			return g.rule(first, g.ttl())
+			return g.rule(first, g.granted())
 		}
 		select {
 		case <-g.c.stopping:

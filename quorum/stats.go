@@ -37,7 +37,7 @@ func (c *Coordinator) Stats() Stats {
 	c.mu.Unlock()
 	now := c.clock.Now()
 	for _, n := range c.nodes {
-		off := n.pace.off(now, c.guard.ttl())
+		off := n.pace.off(now, c.guard.longestTTL())
 		n.health.mu.Lock()
 		is, left, err := n.health.condition(now, off)
 		n.health.mu.Unlock()

@@ -6,7 +6,7 @@ var clockVariants = []variant{
 		name: "a node whose clock ran off votes",
 		rule: "a node that runs or jumps beyond the drift bound is reported, and its vote not counted while so",
 		file: "quorum/lane.go",
-		old:  `left := l.node.pace.off(a.at, l.node.c.guard.ttl()); left > 0 {`, new: `left := l.node.pace.off(a.at, l.node.c.guard.ttl()); left > 0 && false {`,
+		old:  `left := l.node.pace.off(a.at, l.node.c.guard.longestTTL()); left > 0 {`, new: `left := l.node.pace.off(a.at, l.node.c.guard.longestTTL()); left > 0 && false {`,
 		caught: []string{"quorum.TestNodeWhoseClockIsSetDoesNotMakeASecondQuorum"},
 	},
 	{

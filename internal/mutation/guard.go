@@ -77,30 +77,71 @@ var guardVariants = []variant{
 	{
 		name: "a node in quarantine is no reason to ask the others",
 		rule: "one of them may have been told of a longer TTL after this client had last looked at its record",
-		file: "quorum/guard.go",
-		old:  `if is.about == r.Incarnation && is.until.Before(is.asked.Add(time.Second)) {`, new: `if true {`,
+		file: "quorum/quarantine.go",
+		old:  `if q.incarnation == r.Incarnation && q.until.Before(q.askedUntil.Add(time.Second)) {`, new: `if true {`,
 		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore"},
 	},
 	{
 		name: "a node that could not be asked about a quarantine is not asked again",
 		rule: "and again until an answer comes or a quarantine is over for whose sake it is done",
-		file: "quorum/guard.go",
-		old:  `if answers == 0 || left <= 0 ||`, new: `if err != nil || answers == 0 || left <= 0 ||`,
+		file: "quorum/quarantine.go",
+		old:  `if w.answers == 0 || left <= 0 &&`, new: `if err != nil || w.answers == 0 || left <= 0 &&`,
 		caught: []string{"quorum.TestQuarantineAfterAnOldSnapshotLastsAsLongForWhoWasThereBefore"},
 	},
 	{
 		name: "the others are asked once about a quarantine",
 		rule: "a lease that was being taken when the node forgot may not have got to them the first time",
-		file: "quorum/guard.go",
-		old:  `g.recheck(j, is.until, 2)`, new: `g.recheck(j, is.until, 1)`,
+		file: "quorum/quarantine.go",
+		old:  `g.watch(j, 2)`, new: `g.watch(j, 1)`,
 		caught: []string{"quorum.TestQuarantineLastsAsLongAsALeaseThatWasBeingTaken"},
 	},
 	{
 		name: "Close cuts off what is asked about a quarantine",
 		rule: "who finds a quarantine and goes leaves it as long as it should be",
-		file: "quorum/guard.go",
-		old:  `if g.ended && g.questions == 0 {`, new: `if true {`,
+		file: "quorum/quarantine.go",
+		old:  `if g.ended && g.checks == 0 {`, new: `if true {`,
 		caught: []string{"quorum.TestWhoFindsAQuarantineAndGoesLeavesItAsLongAsItShouldBe"},
+	},
+	{
+		name: "every restart of a node has watchers of its own",
+		rule: "there is at most one for each node, however often nodes are restarted",
+		file: "quorum/quarantine.go",
+		old:  `running := w.answers > 0`, new: `running := false`,
+		caught: []string{"quorum.TestCrashLoopOfANodeCostsNoGoroutines"},
+	},
+	{
+		name: "nodes are told of a TTL that nobody was granted",
+		rule: "the TTL of an attempt that fails would lengthen every later quarantine",
+		file: "quorum/guard.go",
+		old:  `TTL: g.granted,`, new: `TTL: g.longestTTL,`,
+		caught: []string{"quorum.TestRefusedTryWithALongLeaseTimeLengthensNoQuarantine"},
+	},
+	{
+		name: "a refused lease time is remembered",
+		rule: "counts a TTL as long as an attempt asks for it",
+		file: "quorum/quarantine.go",
+		old: `	g.attempts[ttl]++
+`, new: `	g.longest = ttl
+	g.attempts[ttl]++
+`,
+		caught: []string{"quorum.TestRefusedTryWithALongLeaseTimeLengthensNoQuarantine"},
+	},
+	{
+		name: "a granted lease time does not prolong a quarantine",
+		rule: "records that a lease of this client has a TTL, and tells the nodes in quarantine",
+		file: "quorum/quarantine.go",
+		old: `		g.longest = ttl
+		g.prolong()
+`, new: `		g.longest = ttl
+`,
+		caught: []string{"quorum.TestQuarantineIsProlongedForALeaseThatIsGranted"},
+	},
+	{
+		name: "a quarantine that is too long is left to the next connection",
+		rule: "it began while the node's clock was ahead, and the check sets it right",
+		file: "quorum/quarantine.go",
+		old:  `left-margin > g.longest && !q.checking {`, new: `false && !q.checking {`,
+		caught: []string{"quorum.TestQuarantineIsShortenedWhenTheClockIsRightAgain"},
 	},
 	{
 		name: "an older check says how a node is",
