@@ -30,6 +30,7 @@ func resubscribes(t *testing.T, s *redisserver.Server, e *ear, breakIt func()) {
 }
 
 func TestEveryNewConnectionIsTold(t *testing.T) {
+	redisserver.Require(t)
 	for title, breakIt := range map[string]func(t *testing.T, s *redisserver.Server, dials *atomic.Int32){
 		"restarted, empty": func(t *testing.T, s *redisserver.Server, _ *atomic.Int32) {
 			if err := s.Restart(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
@@ -52,6 +53,7 @@ func (m *machines) app(prefix string) *quorum.Coordinator {
 }
 
 func TestRealACLSufficesForEverything(t *testing.T) {
+	redisserver.Require(t)
 	for prefix, names := range map[string][]string{
 		"":        {"stock", "{shop}:stock"},
 		"shop:":   {"stock", "{eu}:stock"},
@@ -200,6 +202,7 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 
 // Where messages are not permitted, who waits polls, and the log says what is missing, once for each node.
 func TestRealWaitsWithoutMessagesAreLogged(t *testing.T) {
+	redisserver.Require(t)
 	for missing, want := range map[string]string{
 		"+subscribe":                     "'subscribe' command",
 		"&redisson_lock__channel:shop:*": "redisson_lock__channel:shop:{eu}:stock",

@@ -21,6 +21,7 @@ import (
 // Servers change places: names or virtual addresses are moved. At no moment do two addresses lead to one server, though what
 // was last seen at another address may be the one that is here now.
 func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
+	redisserver.Require(t)
 	for _, to := range [][]int{{1, 0, 2}, {1, 2, 0}} {
 		t.Run(fmt.Sprint(to), func(t *testing.T) {
 			m := startMachines(t, 3)
@@ -124,6 +125,7 @@ func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func
 
 // go-redis' options bound the connections. Requests wait for one then.
 func TestRealFewConnectionsAreShared(t *testing.T) {
+	redisserver.Require(t)
 	for _, option := range []string{"?pool_size=1", "?max_active_conns=1"} {
 		t.Run(option, func(t *testing.T) {
 			m := startMachines(t, 3)

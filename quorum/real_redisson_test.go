@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -110,6 +111,7 @@ func withRedisson(t *testing.T, test func(*testing.T, *machines, redisson)) {
 }
 
 func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
+	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
 		c := m.client(quorum.Config{})
 		l := mustGet(t, c, r.name)
@@ -145,6 +147,7 @@ func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
 }
 
 func TestRealRedissonWakesUs(t *testing.T) {
+	redisserver.Require(t)
 	// A waiter that hears nothing tries every half a second at the least. So it was woken if it comes sooner, once.
 	const soon, attempts = 200 * time.Millisecond, 5
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
@@ -184,6 +187,7 @@ func TestRealRedissonWakesUs(t *testing.T) {
 }
 
 func TestRealRedissonIsWokenByUs(t *testing.T) {
+	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
 		l := mustGet(t, m.client(quorum.Config{}), r.name)
 		m.eventually("on all servers", m.counts(r.name, l.Holder(), "1"))

@@ -154,6 +154,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 // How long sentinels take is theirs, and one that finds that it stood still does nothing for thirty seconds. A lease that
 // was over before somebody asked for its lock shows nothing, so a longer one is tried, and at last the test fails.
 func TestRealFailoverThatForgetsMakesNoSecondQuorum(t *testing.T) {
+	redisserver.Require(t)
 	t.Parallel()
 	for _, lease := range []time.Duration{8 * time.Second, 20 * time.Second, time.Minute} {
 		outlived := false

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
@@ -47,6 +48,7 @@ func (m *machines) quiet() {
 // All servers are killed while many wait, and come back empty, at once or after a while, when no lease is valid any more:
 // everybody gets the lock in turn.
 func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
+	redisserver.Require(t)
 	for _, c := range []struct {
 		title                string
 		processes, each      int // waiters of each process
@@ -113,6 +115,7 @@ func (s *turns) take(t *testing.T, c *quorum.Coordinator) bool {
 
 // A waiter whose user may not use publish/subscribe, or some of it, gets the lock by looking now and then.
 func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
+	redisserver.Require(t)
 	for _, denied := range [][]string{
 		{"-subscribe"}, {"resetchannels"}, {"-pubsub|numsub"}, {"-@pubsub"},
 	} {

@@ -134,6 +134,7 @@ func TestRealNewServersStayNew(t *testing.T) {
 
 // What only a real server can be, and what is said of it.
 func TestRealServerThatIsNotAsItShouldBe(t *testing.T) {
+	redisserver.Require(t)
 	for title, c := range map[string]struct {
 		befalls  func(w *ward)
 		severity Severity
