@@ -53,6 +53,7 @@ func (m *machines) app(prefix string) *quorum.Coordinator {
 }
 
 func TestRealACLSufficesForEverything(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	for prefix, names := range map[string][]string{
 		"":        {"stock", "{shop}:stock"},
@@ -61,6 +62,7 @@ func TestRealACLSufficesForEverything(t *testing.T) {
 	} {
 		for _, name := range names {
 			t.Run(prefix+" "+name, func(t *testing.T) {
+				t.Parallel()
 				m := confined(t, prefix)
 				m.eachStep(prefix, name)
 				if logged := m.log.String(); strings.Contains(logged, "NOPERM") || strings.Contains(logged, "can't") || strings.Contains(logged, "refuses") {
@@ -154,6 +156,7 @@ func TestRealACLKeepsOthersOut(t *testing.T) {
 // Ping names whichever rule is missing: the command, or a key or channel that only this rule permits. The log does where a
 // name has braces, which Ping's has not.
 func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
 	const prefix = "shop:"
 	m := confined(t, prefix)
 	rules := rulesFor(t, prefix)
@@ -202,12 +205,14 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 
 // Where messages are not permitted, who waits polls, and the log says what is missing, once for each node.
 func TestRealWaitsWithoutMessagesAreLogged(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	for missing, want := range map[string]string{
 		"+subscribe":                     "'subscribe' command",
 		"&redisson_lock__channel:shop:*": "redisson_lock__channel:shop:{eu}:stock",
 	} {
 		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
 			m := confined(t, "shop:")
 			m.permit(slices.DeleteFunc(rulesFor(t, "shop:"), func(rule string) bool { return rule == missing }))
 			holder, waiter := m.app("shop:"), m.app("shop:")

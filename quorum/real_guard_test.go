@@ -87,6 +87,7 @@ func (m *machines) votesAgain(c *quorum.Coordinator) {
 }
 
 func TestRealServerThatForgetsMakesNoSecondQuorum(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	for title, forget := range map[string]struct{ before, after func(m *machines) }{
 		"restarted empty": {func(*machines) {}, func(m *machines) { m.restart(1) }},

@@ -21,9 +21,11 @@ import (
 // Servers change places: names or virtual addresses are moved. At no moment do two addresses lead to one server, though what
 // was last seen at another address may be the one that is here now.
 func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	for _, to := range [][]int{{1, 0, 2}, {1, 2, 0}} {
 		t.Run(fmt.Sprint(to), func(t *testing.T) {
+			t.Parallel()
 			m := startMachines(t, 3)
 			m.found()
 			c, moved := m.movable(func(i int) int { return to[i] })
@@ -37,6 +39,7 @@ func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
 
 // If they do lead to one server from some day on, this is found out, and so is its end.
 func TestRealAddressThatIsMovedToAnotherServerIsFoundOut(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 3)
 	m.found()
 	var back atomic.Bool

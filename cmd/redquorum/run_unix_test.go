@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -70,6 +69,15 @@ func (s *site) do(args ...string) (status int, out, complaints string) {
 	var stdout, stderr screen // what the command says and what the library warns of
 	status = execute(s.t.Context(), s.at(args...), strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
+}
+
+// take takes a lock away from its holder, however long that takes.
+func (s *site) take(name string) {
+	s.t.Helper()
+	eventually(s.t, "it is taken away", func() bool {
+		_, err := s.ForceRelease(s.t.Context(), name)
+		return err == nil
+	})
 }
 
 // free checks that nobody has a lock.
@@ -189,9 +197,7 @@ func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 				ended <- fmt.Sprint(status, " ", complaints)
 			}()
 			pid := written(t, file)
-			if held, err := s.ForceRelease(context.Background(), "stock"); !held || err != nil {
-				t.Error(held, err)
-			}
+			s.take("stock")
 			if said := <-ended; !strings.HasPrefix(said, "121 ") || !strings.Contains(said, "was lost") {
 				t.Errorf("exit status %s", said)
 			}
@@ -212,9 +218,7 @@ func TestRunNoticesALossThatCameLate(t *testing.T) {
 		ended <- fmt.Sprint(status, " ", complaints)
 	}()
 	written(t, file)
-	if held, err := s.ForceRelease(context.Background(), "stock"); !held || err != nil {
-		t.Error(held, err)
-	}
+	s.take("stock")
 	if err := os.WriteFile(file+".go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "16") // by default: they wait more than they work
+	_ = flag.Set("test.parallel", "8") // by default: they wait more than they work
 	goleak.VerifyTestMain(m)
 }

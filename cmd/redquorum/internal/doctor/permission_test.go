@@ -9,6 +9,7 @@ import (
 
 // What a user may not do is told, whatever it is: what locks need is a problem, and what only an examination needs a note.
 func TestRealServersThatForbid(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	const password = "s3cret-Of-All"
 	for title, c := range map[string]struct {
