@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	// Both are defaults, for -parallel and GOGC. What is tested on real servers waits more than it works; and the collector,
 	// which shares the one thread of a bubble, would take a third of the time.
-	_ = flag.Set("test.parallel", "12")
+	_ = flag.Set("test.parallel", "8")
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}

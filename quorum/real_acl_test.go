@@ -78,7 +78,7 @@ func (m *machines) eachStep(prefix, name string) {
 	t, key := m.t, prefix+name
 	t.Helper()
 	c, other := m.app(prefix), m.app(prefix)
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 
 	// The nodes do not agree on a token, and those that store less are raised.
 	for i, s := range m.servers[:2] {
@@ -160,7 +160,7 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 	const prefix = "shop:"
 	m := confined(t, prefix)
 	rules := rulesFor(t, prefix)
-	m.must(m.app(prefix).Ping(t.Context()))
+	m.reaches(m.app(prefix))
 	named := map[string]string{
 		"~shop:*":                         `"shop:redquorum_ping:`,
 		"~redquorum_fence:{shop:*":        `"redquorum_fence:{shop:redquorum_ping:`,

@@ -68,7 +68,7 @@ func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
 	t.Parallel()
 	m := startSecured(t, (*authority.Authority).Issue)
 	c := m.open(secret, m.files())
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 
 	// Whoever has the certificates in memory makes the nodes himself.
 	var nodes []*node.Node
