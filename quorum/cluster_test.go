@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	}
 	// Both are defaults, for -parallel and GOGC. What is tested on real servers waits more than it works; and the collector,
 	// which shares the one thread of a bubble, would take a third of the time.
-	_ = flag.Set("test.parallel", "8")
+	_ = flag.Set("test.parallel", "10")
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(1000) // half a gigabyte
 	}
 	goleak.VerifyTestMain(m)
 }
