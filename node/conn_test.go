@@ -63,6 +63,8 @@ func TestGivenUpConnectionIsReset(t *testing.T) {
 
 // The kernel takes requests in the name of a stopped server, which carries them out when it goes on, connection or not.
 func TestGivenUpRequestHasNoEffectAfterTheServerWakes(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for title, route := range map[string]func(*testing.T, *redisserver.Server) string{
 		"directly":           func(_ *testing.T, s *redisserver.Server) string { return s.Addr() },
 		"over a slow detour": detour,
@@ -149,6 +151,8 @@ func detour(t *testing.T, s *redisserver.Server) string {
 
 // A connection that the server has hung up on is noticed before a request is lost on it.
 func TestRestartBetweenCallsGoesUnnoticed(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	var dialer net.Dialer
 	for title, options := range map[string]redis.Options{
 		"our dialler": {}, "the caller's dialler": {Dialer: dialer.DialContext},

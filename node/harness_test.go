@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +24,7 @@ import (
 
 // No test may make go-redis say anything on standard error, whatever happens to the servers.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // by default: they wait more than they work
 	redis.SetLogger(&said)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if lines := said.all(); len(lines) > 0 && code == 0 {

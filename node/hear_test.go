@@ -30,6 +30,8 @@ func resubscribes(t *testing.T, s *redisserver.Server, e *ear, breakIt func()) {
 }
 
 func TestEveryNewConnectionIsTold(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for title, breakIt := range map[string]func(t *testing.T, s *redisserver.Server, dials *atomic.Int32){
 		"restarted, empty": func(t *testing.T, s *redisserver.Server, _ *atomic.Int32) {
 			if err := s.Restart(); err != nil {
@@ -37,9 +39,13 @@ func TestEveryNewConnectionIsTold(t *testing.T) {
 			}
 		},
 		"the connection is killed": func(t *testing.T, s *redisserver.Server, _ *atomic.Int32) {
-			if n, err := s.Client().Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Int(); err != nil || n != 1 {
-				t.Fatal(n, err)
-			}
+			eventually(t, "it is killed", func() bool { // on a busy machine it may just have been given up, and come back
+				n, err := s.Client().Do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub").Int()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n == 1
+			})
 		},
 		"down for a while": func(t *testing.T, s *redisserver.Server, dials *atomic.Int32) {
 			s.Kill()

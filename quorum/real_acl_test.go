@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
@@ -52,6 +53,8 @@ func (m *machines) app(prefix string) *quorum.Coordinator {
 }
 
 func TestRealACLSufficesForEverything(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for prefix, names := range map[string][]string{
 		"":        {"stock", "{shop}:stock"},
 		"shop:":   {"stock", "{eu}:stock"},
@@ -59,6 +62,7 @@ func TestRealACLSufficesForEverything(t *testing.T) {
 	} {
 		for _, name := range names {
 			t.Run(prefix+" "+name, func(t *testing.T) {
+				t.Parallel()
 				m := confined(t, prefix)
 				m.eachStep(prefix, name)
 				if logged := m.log.String(); strings.Contains(logged, "NOPERM") || strings.Contains(logged, "can't") || strings.Contains(logged, "refuses") {
@@ -74,7 +78,7 @@ func (m *machines) eachStep(prefix, name string) {
 	t, key := m.t, prefix+name
 	t.Helper()
 	c, other := m.app(prefix), m.app(prefix)
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 
 	// The nodes do not agree on a token, and those that store less are raised.
 	for i, s := range m.servers[:2] {
@@ -152,10 +156,11 @@ func TestRealACLKeepsOthersOut(t *testing.T) {
 // Ping names whichever rule is missing: the command, or a key or channel that only this rule permits. The log does where a
 // name has braces, which Ping's has not.
 func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
 	const prefix = "shop:"
 	m := confined(t, prefix)
 	rules := rulesFor(t, prefix)
-	m.must(m.app(prefix).Ping(t.Context()))
+	m.reaches(m.app(prefix))
 	named := map[string]string{
 		"~shop:*":                         `"shop:redquorum_ping:`,
 		"~redquorum_fence:{shop:*":        `"redquorum_fence:{shop:redquorum_ping:`,
@@ -200,11 +205,14 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 
 // Where messages are not permitted, who waits polls, and the log says what is missing, once for each node.
 func TestRealWaitsWithoutMessagesAreLogged(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for missing, want := range map[string]string{
 		"+subscribe":                     "'subscribe' command",
 		"&redisson_lock__channel:shop:*": "redisson_lock__channel:shop:{eu}:stock",
 	} {
 		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
 			m := confined(t, "shop:")
 			m.permit(slices.DeleteFunc(rulesFor(t, "shop:"), func(rule string) bool { return rule == missing }))
 			holder, waiter := m.app("shop:"), m.app("shop:")

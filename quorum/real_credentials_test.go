@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -80,8 +81,11 @@ func anAcquire(c *quorum.Coordinator) func(context.Context) error {
 // Ping runs whatever the locks need, so it finds out which permission is missing. An acquire then fails at once too, and
 // leaves nothing: a lock that could not be given an end, say, would stay for ever.
 func TestRealPingTellsWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for _, missing := range []string{"publish", "set", "hset", "pexpire", "evalsha", "time"} {
 		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
 			m := guarded(t, "-"+missing)
 			client := m.as("app:" + secret + "@")
 			m.wantRefused("Ping", client.Ping, missing)

@@ -13,6 +13,7 @@ import (
 //
 // (On Linux only, because only there do the clocks of several processes compare.)
 func TestRealNeverTwoHoldersWhileServersFail(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	var told ledger
 	var crew []*worker

@@ -24,7 +24,7 @@ func (m *machines) found() *quorum.Coordinator {
 	m.t.Helper()
 	m.timeout = sitOut
 	c := m.client(quorum.Config{})
-	m.must(c.Ping(m.t.Context()))
+	m.reaches(c)
 	mustRelease(m.t, mustGet(m.t, c, "found"))
 	for i := range m.servers {
 		m.eventually("all are settled", func() bool { return m.settled(i) })
@@ -87,6 +87,8 @@ func (m *machines) votesAgain(c *quorum.Coordinator) {
 }
 
 func TestRealServerThatForgetsMakesNoSecondQuorum(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for title, forget := range map[string]struct{ before, after func(m *machines) }{
 		"restarted empty": {func(*machines) {}, func(m *machines) { m.restart(1) }},
 		"restarted from an old snapshot": {
@@ -201,7 +203,7 @@ func TestRealReplicaDoesNotVoteNorDoesItOncePromoted(t *testing.T) {
 	m.must(elsewhere.Client().HSet(t.Context(), script.RecordKey, m.record(2)).Err())
 	m.follow(2, elsewhere)
 	for _, c := range []*quorum.Coordinator{c, m.client(quorum.Config{})} {
-		m.must(c.Ping(t.Context())) // two of three do
+		m.reaches(c) // two of three do
 		mustRelease(t, mustGet(t, c, "stock"))
 	}
 	if log := m.log.String(); !contains(log, "start-up check", "node="+m.servers[2].Addr(), "a replica, not a master") {
@@ -234,7 +236,7 @@ func TestRealEvictionIsWarnedOf(t *testing.T) {
 	for setting, value := range map[string]string{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"} {
 		m.must(m.servers[1].Client().ConfigSet(t.Context(), setting, value).Err())
 	}
-	m.must(m.client(quorum.Config{}).Ping(t.Context()))
+	m.reaches(m.client(quorum.Config{}))
 	if log := m.log.String(); strings.Count(log, "throw locks away") != 1 ||
 		!contains(log, "node="+m.servers[1].Addr(), "policy=allkeys-lru") {
 		t.Errorf("logged %s", log)

@@ -16,6 +16,7 @@ const slowClocks = 0.2
 // A holder that is cut off from all servers sees its lease end before the key can have expired on any of them. Each
 // server tells after the cut at which moment its key expires, on the same machine's clock.
 func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	proxies, urls := m.behindProxies()
 	c := m.clientAt(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks}, urls)
@@ -70,6 +71,7 @@ func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 
 // All servers stop. Nothing refuses a connection, and nothing answers.
 func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	c := m.client(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks})
 	l := mustGet(t, c, "stock")

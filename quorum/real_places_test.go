@@ -21,21 +21,25 @@ import (
 // Servers change places: names or virtual addresses are moved. At no moment do two addresses lead to one server, though what
 // was last seen at another address may be the one that is here now.
 func TestRealServersThatChangePlacesAreNotTakenForOne(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for _, to := range [][]int{{1, 0, 2}, {1, 2, 0}} {
 		t.Run(fmt.Sprint(to), func(t *testing.T) {
+			t.Parallel()
 			m := startMachines(t, 3)
 			m.found()
 			c, moved := m.movable(func(i int) int { return to[i] })
 			mustRelease(t, mustGet(t, c, "stock"))
 			moved()
 			m.had(c, "stock")
-			m.must(c.Ping(t.Context()))
+			m.reaches(c)
 		})
 	}
 }
 
 // If they do lead to one server from some day on, this is found out, and so is its end.
 func TestRealAddressThatIsMovedToAnotherServerIsFoundOut(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 3)
 	m.found()
 	var back atomic.Bool
@@ -67,7 +71,7 @@ func TestRealConnectionToAServerThatHasMovedIsGivenUp(t *testing.T) {
 	move(1)
 	m.eventually("it is found out", func() bool { return errors.Is(m.tried(c, "stock"), quorum.ErrSameServer) })
 	m.had(c, "stock")
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 	m.had(c, "stock")
 }
 
@@ -124,6 +128,7 @@ func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func
 
 // go-redis' options bound the connections. Requests wait for one then.
 func TestRealFewConnectionsAreShared(t *testing.T) {
+	redisserver.Require(t)
 	for _, option := range []string{"?pool_size=1", "?max_active_conns=1"} {
 		t.Run(option, func(t *testing.T) {
 			m := startMachines(t, 3)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -99,6 +100,7 @@ func withRedisson(t *testing.T, test func(*testing.T, *machines, redisson)) {
 		{"a name with braces", "{shop}:stock", "redisson_lock__channel:{shop}:stock", "%.0d8743c9c0-0795-4907-87fd-6c719a6b4586:61"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
+			t.Parallel()
 			m := startMachines(t, 5)
 			r := redisson{m: m, name: c.name, channel: c.channel}
 			for i := range m.servers {
@@ -110,6 +112,8 @@ func withRedisson(t *testing.T, test func(*testing.T, *machines, redisson)) {
 }
 
 func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
 		c := m.client(quorum.Config{})
 		l := mustGet(t, c, r.name)
@@ -145,6 +149,8 @@ func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
 }
 
 func TestRealRedissonWakesUs(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	// A waiter that hears nothing tries every half a second at the least. So it was woken if it comes sooner, once.
 	const soon, attempts = 200 * time.Millisecond, 5
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
@@ -184,6 +190,7 @@ func TestRealRedissonWakesUs(t *testing.T) {
 }
 
 func TestRealRedissonIsWokenByUs(t *testing.T) {
+	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
 		l := mustGet(t, m.client(quorum.Config{}), r.name)
 		m.eventually("on all servers", m.counts(r.name, l.Holder(), "1"))

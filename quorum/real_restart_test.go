@@ -12,6 +12,7 @@ import (
 // All servers are restarted without their memory, one after another, each as soon as the one before is healed: a lease
 // lives on, and nobody else gets the lock at any time.
 func TestRealLeaseSurvivesARollingRestart(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	c, rival := m.client(quorum.Config{}), m.client(quorum.Config{})
 	l := mustGet(t, c, "stock")

@@ -69,7 +69,7 @@ func TestRealSecuredPageIsTrue(t *testing.T) {
 		urls = append(urls, "rediss://shop:"+secret+"@"+s.SecureAddr()+"?cacert="+file("ca.crt")+"&cert="+file("shop.crt")+"&key="+file("shop.key"))
 	}
 	c := m.clientAt(quorum.Config{Prefix: securedPrefix}, urls)
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 	mustRelease(t, mustGet(t, c, "stock", quorum.WithWaitTime(10*time.Second)))
 
 	for i, url := range urls {

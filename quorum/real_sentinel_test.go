@@ -43,7 +43,7 @@ func (m *machines) urls(g *redisserver.Group) []string {
 func (m *machines) foundGroup(g *redisserver.Group) *quorum.Coordinator {
 	m.t.Helper()
 	c := m.clientAt(quorum.Config{}, m.urls(g))
-	m.must(c.Ping(m.t.Context()))
+	m.reaches(c)
 	mustRelease(m.t, mustGet(m.t, c, "found"))
 	for i := range m.servers {
 		m.eventually("all are settled", func() bool { return m.settled(i) })
@@ -152,8 +152,10 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 // believes in its lease; nobody else gets the lock until that is over, over old connections or new ones.
 //
 // How long sentinels take is theirs, and one that finds that it stood still does nothing for thirty seconds. A lease that
-// was over before somebody asked for its lock shows nothing, so a longer one is tried, and at last the test fails.
+// came after the failover, or was over before somebody asked for its lock, shows nothing, so a longer one is tried, and at
+// last the test fails.
 func TestRealFailoverThatForgetsMakesNoSecondQuorum(t *testing.T) {
+	redisserver.Require(t)
 	t.Parallel()
 	for _, lease := range []time.Duration{8 * time.Second, 20 * time.Second, time.Minute} {
 		outlived := false
@@ -161,10 +163,10 @@ func TestRealFailoverThatForgetsMakesNoSecondQuorum(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("every failover took longer than the lease, and the test shows nothing")
+	t.Fatal("no lease lived through its failover, and the test shows nothing")
 }
 
-// outlivesAFailoverThatForgets has a lease live through the failover. It returns false if it was over before.
+// outlivesAFailoverThatForgets has a lease live through the failover. It returns false if that did not come about.
 func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
 	var way *proxy
 	m, g := startGroup(t, func(master *redisserver.Server) string {
@@ -182,7 +184,8 @@ func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
 	way.cut.Store(true) // the master takes writes for another ten seconds
 	l := mustGet(t, holder, "stock", quorum.WithLeaseTime(lease))
 	if m.hash(1, "stock")[l.Holder()] != "1" || m.hash(0, "stock")[l.Holder()] != "1" {
-		t.Fatal("no bare majority, and the test shows nothing")
+		t.Log("no bare majority: it took so long that the master was replaced before")
+		return false
 	}
 	m.promote(g)
 	if len(m.hash(1, "stock")) != 0 || len(m.hash(2, "stock")) != 0 {

@@ -15,6 +15,7 @@ import (
 // Everything at once, from many goroutines, on handles that they share and go on using after their end, while servers stop,
 // and while the coordinator is closed: for the race detector, and nothing is left.
 func TestRealEverythingAtOnceOnSharedHandles(t *testing.T) {
+	t.Parallel()
 	const goroutines, calls, names = 40, 150, 3
 	m := startMachines(t, 3)
 	m.found()

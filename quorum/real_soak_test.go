@@ -38,6 +38,7 @@ const (
 // healed, everybody must get every lock, nothing may be left, and the round's history is checked. The servers live through
 // all rounds.
 func TestRealSoak(t *testing.T) {
+	t.Parallel()
 	s := &soak{machines: startMachines(t, soakNodes), seed: *soakSeed, faults: map[string]int{}, highest: map[string]int64{}}
 	if s.seed == 0 {
 		s.seed = uint64(time.Now().Unix())

@@ -16,6 +16,7 @@ import (
 // A process that was suspended for longer than the TTL sees at its very first look that its lease is over, whichever
 // way it looks, and disturbs nobody who got the lock meanwhile. One process for each way to look.
 func TestRealSuspendedProcessSeesTheEndAtItsFirstLook(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	c := m.client(quorum.Config{})
 	workers := map[string]*worker{}

@@ -76,6 +76,15 @@ func (m *machines) clientAt(cfg quorum.Config, urls []string) *quorum.Coordinato
 	return c
 }
 
+// reaches waits until a client reaches a quorum.
+func (m *machines) reaches(c *quorum.Coordinator) {
+	m.t.Helper()
+	var err error
+	if !comes(patience, func() bool { err = c.Ping(m.t.Context()); return err == nil }) {
+		m.t.Fatal(err)
+	}
+}
+
 // pause stops servers (SIGSTOP).
 func (m *machines) pause(which ...int) {
 	m.t.Helper()

@@ -65,9 +65,10 @@ func (m *secured) open(password string, files map[string]string) *quorum.Coordin
 }
 
 func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
+	t.Parallel()
 	m := startSecured(t, (*authority.Authority).Issue)
 	c := m.open(secret, m.files())
-	m.must(c.Ping(t.Context()))
+	m.reaches(c)
 
 	// Whoever has the certificates in memory makes the nodes himself.
 	var nodes []*node.Node
@@ -111,6 +112,7 @@ func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
 
 // Who is not let in is told why, at once, with the node's name and without the password: to wait would not help.
 func TestRealSecuredClusterSaysWhoIsNotLetIn(t *testing.T) {
+	t.Parallel()
 	m := startSecured(t, (*authority.Authority).Issue)
 	outdated := startSecured(t, (*authority.Authority).IssueExpired)
 	stranger := authority.New(t)
@@ -156,6 +158,7 @@ func TestRealSecuredClusterSaysWhoIsNotLetIn(t *testing.T) {
 
 // A server that accepts and says nothing keeps nobody beyond the node timeout, be it one of three or two.
 func TestRealServerThatHangsInTheHandshakeCostsANodeTimeout(t *testing.T) {
+	t.Parallel()
 	m := startSecured(t, (*authority.Authority).Issue)
 	urls := m.urls(secret, m.files())
 	for i := range 2 {

@@ -11,6 +11,7 @@ import (
 // Every counter stands ahead of the clock, so the clock cannot bridge the loss of one, and one server after another
 // loses its own: tokens grow all the same, because every server is told the last token before the next one forgets.
 func TestRealTokensGrowThroughTheLossOfCounters(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	c := m.client(quorum.Config{})
 	ahead := time.Now().Add(time.Hour).UnixMicro()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
@@ -47,6 +48,8 @@ func (m *machines) quiet() {
 // All servers are killed while many wait, and come back empty, at once or after a while, when no lease is valid any more:
 // everybody gets the lock in turn.
 func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for _, c := range []struct {
 		title                string
 		processes, each      int // waiters of each process
@@ -56,6 +59,7 @@ func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
 		{"after five seconds", 2, 50, 5 * time.Second, 10 * time.Second},
 	} {
 		t.Run(c.title, func(t *testing.T) {
+			t.Parallel()
 			m := startMachines(t, 5)
 			holder := mustGet(t, m.client(quorum.Config{}), "stock")
 			var turns turns
@@ -113,10 +117,13 @@ func (s *turns) take(t *testing.T, c *quorum.Coordinator) bool {
 
 // A waiter whose user may not use publish/subscribe, or some of it, gets the lock by looking now and then.
 func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for _, denied := range [][]string{
 		{"-subscribe"}, {"resetchannels"}, {"-pubsub|numsub"}, {"-@pubsub"},
 	} {
 		t.Run(strings.Join(denied, " "), func(t *testing.T) {
+			t.Parallel()
 			m := guarded(t, denied...)
 			free, limited := m.client(quorum.Config{}), m.as("app:"+secret+"@")
 			l := mustGet(t, free, "stock", quorum.WithLeaseTime(2*patience)) // never renewed
@@ -140,6 +147,7 @@ func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
 // Where one node's messages are heard and the others' are not, and somebody who died has left a key on that one, only a look at
 // the others shows that the lock has become free.
 func TestRealWaiterLooksWhereItHearsNothing(t *testing.T) {
+	t.Parallel()
 	m := guarded(t, "resetchannels")
 	m.must(m.servers[2].Client().Do(t.Context(), "ACL", "SETUSER", "app", "allchannels").Err())
 	for i, s := range m.servers {
@@ -184,6 +192,7 @@ func (m *machines) poll() {
 // A lock that is held costs its renewals, three for each TTL and node, and nothing else; and if anybody waits for it in the
 // same process, a look every second.
 func TestRealIdleLockCostsItsRenewals(t *testing.T) {
+	t.Parallel()
 	const span = 4 * realTTL
 	m := startMachines(t, 5)
 	c := m.client(quorum.Config{})
@@ -256,6 +265,7 @@ func (m *machines) calls() map[string]int {
 
 // After all waits nothing is left on the servers: no channel, and soon no connection that listens.
 func TestRealWaitsLeaveNoSubscription(t *testing.T) {
+	t.Parallel()
 	m := startMachines(t, 5)
 	clients := []*quorum.Coordinator{m.client(quorum.Config{}), m.client(quorum.Config{}), m.client(quorum.Config{})}
 	const names = 4

@@ -21,13 +21,13 @@ import (
 
 var (
 	simSeed     = flag.Uint64("sim.seed", 0, "simulation: run this seed, and print everything; with -sim.runs the first one")
-	simRuns     = flag.Int("sim.runs", 0, "simulation: how many seeds; default 300, or 30 with -short or -race")
+	simRuns     = flag.Int("sim.runs", 0, "simulation: how many seeds; default 100, or a tenth of it with -race")
 	simDuration = flag.Duration("sim.duration", 0, "simulation: go on for so long, in place of -sim.runs, and tell how it goes")
 	simForget   = flag.String("sim.forget", "anytime", "simulation: nodes that lose data come back when the TTL has passed (delayed), at once (anytime), or never do (never)")
 )
 
 // simDefault is how many seeds are run when nobody says how many.
-var simDefault = 300
+var simDefault = 100
 
 // simRepeats tells whether a run is the same every time.
 var simRepeats = true

@@ -60,6 +60,7 @@ func TestCheckTellsTheRunOfTheServer(t *testing.T) {
 }
 
 func TestReplicaIsToldAndNotWrittenTo(t *testing.T) {
+	redisserver.Require(t)
 	for title, writable := range map[string]string{"read-only": "yes", "writable": "no"} {
 		t.Run(title, func(t *testing.T) {
 			master, replica := redisserver.Start(t), redisserver.Start(t, "--replica-read-only", writable)

@@ -253,7 +253,7 @@ func TestWorkersEndWithTheirParentAndGiveTheLockBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nodes.Close()
-	r := start(t, "", "--ttl", "1s", "--nodes", strings.Join(nodes.URLs(), ","))
+	r := start(t, "", "--ttl", "2s", "--nodes", strings.Join(nodes.URLs(), ","))
 	r.until("the demo kills none of them")
 	r.until("orders")
 	workers := children(t, r.cmd.Process.Pid, 3)

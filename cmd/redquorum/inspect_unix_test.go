@@ -16,6 +16,7 @@ import (
 )
 
 func TestInspectShowsEveryNode(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	if status, out, _ := s.do("inspect", "stock"); status != exact || !strings.Contains(out, `"stock" is free.`) {
 		t.Errorf("exit status %d: %s", status, out)
@@ -72,6 +73,7 @@ func TestInspectForMachines(t *testing.T) {
 
 // It goes on looking until it is interrupted, which is no failure.
 func TestInspectWatches(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{"--watch stock", "stock --watch=100ms"} {
 		t.Run(args, func(t *testing.T) { watches(t, strings.Fields(args)) })
 	}
@@ -79,12 +81,13 @@ func TestInspectWatches(t *testing.T) {
 
 // watches checks that a command line shows what becomes of a lock.
 func watches(t *testing.T, args []string) {
+	t.Parallel()
 	s := newSite(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, append([]string{"inspect", "--json"}, args...), nil, in, io.Discard)
+		ended <- execute(ctx, s.at(append([]string{"inspect", "--json"}, args...)...), nil, in, io.Discard)
 		_ = in.Close()
 	}()
 	lines := json.NewDecoder(out)
@@ -131,7 +134,7 @@ func TestReleaseFreesALockThatIsHeld(t *testing.T) {
 	} {
 		l := s.hold("stock")
 		var out, complaints bytes.Buffer
-		status := execute(t.Context(), strings.Fields(c.args), strings.NewReader(c.answer), &out, &complaints)
+		status := execute(t.Context(), s.at(strings.Fields(c.args)...), strings.NewReader(c.answer), &out, &complaints)
 		if status != c.status || !strings.Contains(out.String()+complaints.String(), c.says) {
 			t.Errorf("%s: exit status %d, want %d:\n%s%s", c.args, status, c.status, &out, &complaints)
 		}
@@ -159,7 +162,7 @@ func TestInterruptedQuestionIsAnsweredNo(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		defer asked.Close()
-		ended <- execute(ctx, []string{"release", "--force", "stock"}, silent, asked, io.Discard)
+		ended <- execute(ctx, s.at("release", "--force", "stock"), silent, asked, io.Discard)
 	}()
 	for said := ""; !strings.Contains(said, "Type yes"); {
 		part := make([]byte, 256)
@@ -210,23 +213,24 @@ func TestNodesAreNamedByFlagVariableOrFile(t *testing.T) {
 			t.Errorf("%s: exit status %d:\n%s%s", how, status, &out, &complaints)
 		}
 	}
+	t.Setenv(nodesVariable, strings.ReplaceAll(urls, " ", ","))
 	finds("variable", "", "stock")
 	t.Setenv(nodesVariable, "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3")
 	finds("flag", "", "--nodes", strings.ReplaceAll(urls, " ", ","), "stock")
 	finds("standard input", "# ours\n"+strings.ReplaceAll(urls, " ", " # one\n"), "--nodes", "-", "stock")
-	if status, _, complaints := s.do("inspect", "--nodes", "nowhere", "stock"); status != failed || !strings.Contains(complaints, "those of --nodes") {
+	if status, _, complaints := (&site{t: t}).do("inspect", "--nodes", "nowhere", "stock"); status != failed || !strings.Contains(complaints, "those of --nodes") {
 		t.Errorf("exit status %d: %s", status, complaints)
 	}
 	t.Setenv(nodesVariable, "")
 	config(t, "# ours\n"+strings.ReplaceAll(urls, " ", " # one\n")+"\n")
 	finds("file", "", "stock")
 	config(t, "# none\n")
-	if status, _, complaints := s.do("inspect", "stock"); status != failed || !strings.Contains(complaints, "names no node") {
+	if status, _, complaints := (&site{t: t}).do("inspect", "stock"); status != failed || !strings.Contains(complaints, "names no node") {
 		t.Errorf("exit status %d: %s", status, complaints)
 	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	if status, _, complaints := s.do("inspect", "stock"); status != failed || !strings.Contains(complaints, nodesVariable) {
+	if status, _, complaints := (&site{t: t}).do("inspect", "stock"); status != failed || !strings.Contains(complaints, nodesVariable) {
 		t.Errorf("exit status %d: %s", status, complaints)
 	}
 }

@@ -81,6 +81,7 @@ func TestLsQuotesNamesThatATerminalWouldObey(t *testing.T) {
 }
 
 func TestLsSaysWhereItIsCut(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for i := range 5 {
 		s.put(i%3, fmt.Sprint("lock", i), someone)
@@ -104,6 +105,7 @@ func TestLsSaysWhereItIsCut(t *testing.T) {
 
 // One node that is away is shown; without a quorum what is there is shown all the same, and the status says what it is worth.
 func TestLsNeedsAQuorum(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	l := s.hold("stock")
 	eventually(t, "on all nodes", func() bool { _, out, _ := s.do("ls"); return strings.Contains(out, "3 of 3  held") })
@@ -134,6 +136,7 @@ func TestLsNeedsAQuorum(t *testing.T) {
 }
 
 func TestLsForMachines(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	l := s.hold("stock")
 	s.put(1, "minority", someone)
@@ -217,9 +220,9 @@ func TestLsTakesEveryPatternThatHasAnEnd(t *testing.T) {
 
 // Thousands of locks are shown within seconds, also where a node hangs and each look at it takes a node timeout.
 func TestLsOfManyLocksOnRealServers(t *testing.T) {
+	t.Parallel()
 	redisserver.Require(t)
 	servers := redisserver.StartN(t, 3)
-	t.Setenv(nodesVariable, strings.Join(redisserver.URLs(servers), ","))
 	const locks = 3000
 	for _, server := range servers {
 		pipe := server.Client().Pipeline()
@@ -233,7 +236,7 @@ func TestLsOfManyLocksOnRealServers(t *testing.T) {
 	s := &site{t: t}
 	shows := func(on string) {
 		t.Helper()
-		status, out, complaints := s.do("ls", "--limit", "10000", "--node-timeout", "1s", "lock*")
+		status, out, complaints := s.do("ls", "--nodes", strings.Join(redisserver.URLs(servers), ","), "--limit", "10000", "--node-timeout", "1s", "lock*")
 		if status != exact || strings.Count(out, on+"  held\n") != locks {
 			t.Errorf("exit status %d, %d locks are held on %s:\n%.2000s%s", status, strings.Count(out, on+"  held\n"), on, out, complaints)
 		}

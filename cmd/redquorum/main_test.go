@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run") {
 		main()
 	}
+	_ = flag.Set("test.parallel", "8") // by default: they wait more than they work
 	goleak.VerifyTestMain(m)
 }
 

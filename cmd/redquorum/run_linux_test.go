@@ -11,6 +11,7 @@ import (
 
 // Who has stopped the command, with Ctrl-Z say, reaches it by redquorum; and so does who has changed the window.
 func TestRunPassesOnWhatGoesToAStoppedCommand(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	cmd := s.start("stock", "--", "sh", "-c",
@@ -36,6 +37,7 @@ func TestRunPassesOnWhatGoesToAStoppedCommand(t *testing.T) {
 
 // Who is killed cannot give the lock back, and must not leave a command behind that goes on when it has run out.
 func TestRunThatIsKilledTakesTheCommandAlong(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	cmd := s.start("--ttl", "1s", "stock", "--", "sh", "-c", `trap "" TERM; echo $$ > $0; while :; do sleep 1; done`, file)

@@ -22,6 +22,8 @@ while [ ! -e $0.$1.enough ]; do note $1; sleep 0.02; done`
 // A majority of real servers stops in the middle of it, while another process waits to run it, too. The first is ended with its
 // lease, however it resists, when the grace is over; and the second does not begin before there is a quorum again.
 func TestRunAroundAScriptThatMustNotRunTwiceBearsTheLossOfAMajority(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	const (
 		ttl   = 3 * time.Second
 		grace = 300 * time.Millisecond

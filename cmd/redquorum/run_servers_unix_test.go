@@ -54,12 +54,12 @@ func longWay(t *testing.T, server *redisserver.Server, later time.Duration) (url
 // Each run is a client that knows nothing yet. It finds out all the same that two addresses are one server, before it runs
 // anything; whether it has waited or not.
 func TestRunFindsOutThatTwoAddressesAreOneServer(t *testing.T) {
+	t.Parallel()
 	servers := redisserver.StartN(t, 2)
 	urls := append(redisserver.URLs(servers), longWay(t, servers[0], 150*time.Millisecond))
-	t.Setenv(nodesVariable, strings.Join(urls, ","))
 	marker := filepath.Join(t.TempDir(), "ran")
 	for _, args := range [][]string{{"run", "--try"}, {"run"}, {"run", "--wait", "1m"}} {
-		status, _, complaints := (&site{t: t}).do(append(args, "stock", "--", "touch", marker)...)
+		status, _, complaints := (&site{t: t}).do(append(args, "--nodes", strings.Join(urls, ","), "stock", "--", "touch", marker)...)
 		if status != notRun || !strings.Contains(complaints, "two of the addresses are one server") || exists(marker) {
 			t.Errorf("%q: exit status %d:\n%s", args, status, complaints)
 		}

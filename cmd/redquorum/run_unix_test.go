@@ -4,13 +4,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +23,7 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// site is a cluster that the commands find in their environment, and a client of it.
+// site is a cluster that the commands are told of, and a client of it. Without nodes they go by their environment.
 type site struct {
 	t *testing.T
 	*quorum.Coordinator
@@ -38,7 +37,6 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(nodes.Close)
-	t.Setenv(nodesVariable, strings.Join(nodes.URLs(), ","))
 	c, err := quorum.Open(quorum.Config{TTL: time.Minute}, nodes.URLs()...)
 	if err != nil {
 		t.Fatal(err)
@@ -57,12 +55,29 @@ func (s *site) hold(name string) *quorum.Lease {
 	return l
 }
 
+// at has a command line name the nodes, unless it names some itself.
+func (s *site) at(args ...string) []string {
+	if s.nodes == nil || slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--nodes") }) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "--nodes", strings.Join(s.nodes.URLs(), ","))
+}
+
 // do runs a command line to its end.
 func (s *site) do(args ...string) (status int, out, complaints string) {
 	s.t.Helper()
 	var stdout, stderr screen // what the command says and what the library warns of
-	status = execute(s.t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+	status = execute(s.t.Context(), s.at(args...), strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
+}
+
+// take takes a lock away from its holder, however long that takes.
+func (s *site) take(name string) {
+	s.t.Helper()
+	eventually(s.t, "it is taken away", func() bool {
+		_, err := s.ForceRelease(s.t.Context(), name)
+		return err == nil
+	})
 }
 
 // free checks that nobody has a lock.
@@ -103,15 +118,11 @@ func TestRunHoldsTheLockAndHasTheStatusOfTheCommand(t *testing.T) {
 
 // Of what was not run nothing was done, and the status tells why.
 func TestRunThatDoesNotRunSaysWhy(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.hold("held")
 	marker := filepath.Join(t.TempDir(), "ran")
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = nobody.Close()
-	gone := "--nodes=redis://" + nobody.Addr().String()
+	const gone = "--nodes=redis://127.0.0.1:1"
 	wrong := "--nodes=" + strings.ReplaceAll(strings.Join(s.nodes.URLs(), ","), "redis://", "redis://app:wrong@")
 	for _, c := range []struct {
 		status int
@@ -169,6 +180,7 @@ func written(t *testing.T, file string) (n int) {
 
 // The lock is lost in the middle. The command ends, and so does what it has started, whether it wants to or not.
 func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
+	t.Parallel()
 	for title, c := range map[string]struct{ script, grace string }{
 		"it ends when it is told":      {`sleep 600 & echo $! > $0; wait`, "1h"},
 		"it ends and leaves something": {`sh -c 'trap "" TERM; echo $$ > '$0'; while :; do sleep 1; done' & wait`, "1h"},
@@ -176,6 +188,7 @@ func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 		"it is stopped":                {`echo $$ > $0; kill -STOP $$`, "1h"},
 	} {
 		t.Run(title, func(t *testing.T) {
+			t.Parallel()
 			s := newSite(t)
 			file := filepath.Join(t.TempDir(), "pid")
 			ended := make(chan string, 1)
@@ -184,9 +197,7 @@ func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 				ended <- fmt.Sprint(status, " ", complaints)
 			}()
 			pid := written(t, file)
-			if held, err := s.ForceRelease(context.Background(), "stock"); !held || err != nil {
-				t.Error(held, err)
-			}
+			s.take("stock")
 			if said := <-ended; !strings.HasPrefix(said, "121 ") || !strings.Contains(said, "was lost") {
 				t.Errorf("exit status %s", said)
 			}
@@ -198,6 +209,7 @@ func TestRunEndsTheCommandWhenTheLockIsLost(t *testing.T) {
 
 // The command ends before a renewal is due that would show the loss. The nodes know better.
 func TestRunNoticesALossThatCameLate(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	ended := make(chan string, 1)
@@ -206,9 +218,7 @@ func TestRunNoticesALossThatCameLate(t *testing.T) {
 		ended <- fmt.Sprint(status, " ", complaints)
 	}()
 	written(t, file)
-	if held, err := s.ForceRelease(context.Background(), "stock"); !held || err != nil {
-		t.Error(held, err)
-	}
+	s.take("stock")
 	if err := os.WriteFile(file+".go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +231,7 @@ func TestRunNoticesALossThatCameLate(t *testing.T) {
 // start starts redquorum run as a process of its own.
 func (s *site) start(args ...string) *exec.Cmd {
 	s.t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"run"}, args...)...)
+	cmd := exec.Command(os.Args[0], s.at(append([]string{"run"}, args...)...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -246,6 +256,7 @@ func (s *site) listenedTo(name string) {
 }
 
 func TestRunPassesSignalsOn(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	cmd := s.start("stock", "--", "sh", "-c", `trap "exit 42" USR1; echo $$ > $0; while :; do sleep 0.05; done`, file)
@@ -263,6 +274,7 @@ func TestRunPassesSignalsOn(t *testing.T) {
 
 // That the window has another size, or that it goes on after a stop, ends nobody who does not care.
 func TestRunGoesOnWaitingAfterSignalsThatEndNobody(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	l := s.hold("stock")
 	cmd := s.start("stock", "--", "true")
@@ -282,6 +294,7 @@ func TestRunGoesOnWaitingAfterSignalsThatEndNobody(t *testing.T) {
 
 // A signal while it waits ends it, and leaves nothing.
 func TestRunThatWaitsIsEndedByASignal(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	l := s.hold("stock")
 	marker := filepath.Join(t.TempDir(), "ran")

@@ -60,9 +60,10 @@ func startSeen(t *testing.T, args ...string) (cmd *exec.Cmd, out, complaints *sc
 
 // Who waits for ever is told for what, and when that is something else.
 func TestRunSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	l := s.hold("stock")
-	cmd, out, complaints := startSeen(t, "stock", "--", "echo", "at work")
+	cmd, out, complaints := startSeen(t, "--nodes", strings.Join(s.nodes.URLs(), ","), "stock", "--", "echo", "at work")
 	complaints.shows(t, fmt.Sprintf("redquorum: waiting for \"stock\": it is held by %s on 3 of 3 nodes\n", l.Holder()))
 	for i := range 2 {
 		if err := s.nodes.Stop(i); err != nil {

@@ -49,7 +49,10 @@ func TestCommandsOfTheDocumentsRun(t *testing.T) {
 			redisserver.Require(t)
 			folder = build(t)
 		}
-		t.Run(document, func(t *testing.T) { page.try(t, folder) })
+		t.Run(document, func(t *testing.T) {
+			t.Parallel()
+			page.try(t, folder)
+		})
 	}
 	if shown == 0 {
 		t.Error("no document shows a command")

@@ -10,9 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 const (
@@ -99,20 +96,4 @@ func ping(addr string, deadline time.Time) error {
 		return nil
 	}
 	return fmt.Errorf("PING was answered %q", strings.TrimSpace(reply))
-}
-
-// clientOptions are those of a client that only looks: no handshake beyond what
-// the protocol needs, bounded by its caller's context, so that looking at a
-// paused server ends, and quick to say that a server is down. After PoolSize
-// failed dials go-redis leaves dialing to a goroutine that outlives Close by up to
-// a second; with a thousand no test gets there.
-func clientOptions(addr string) *redis.Options {
-	return &redis.Options{
-		Addr:                     addr,
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		ContextTimeoutEnabled:    true,
-		DialerRetries:            1,
-		PoolSize:                 1000,
-	}
 }

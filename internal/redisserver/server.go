@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/direct"
 	"github.com/redquorum/redquorum/internal/loopback"
 )
 
@@ -206,7 +207,7 @@ func (s *Server) Client() *redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client == nil {
-		s.client = redis.NewClient(clientOptions(s.Addr()))
+		s.client = direct.New(&redis.Options{Addr: s.Addr()})
 	}
 	return s.client
 }

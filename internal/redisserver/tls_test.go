@@ -27,6 +27,7 @@ func greet(s *Server, config *tls.Config) (string, error) {
 }
 
 func TestServerWithTLSSpeaksItAtAPortOfItsOwn(t *testing.T) {
+	Require(t)
 	ca := authority.New(t)
 	own, client := ca.Issue(t, "server"), ca.Issue(t, "client")
 	known := &tls.Config{RootCAs: ca.Pool, Certificates: []tls.Certificate{client.TLS}}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/redquorum/redquorum/internal/direct"
 	"github.com/redquorum/redquorum/node/embedded"
 )
 
@@ -36,12 +36,7 @@ func dial(t *testing.T, url string) *redis.Client {
 		t.Fatal(err)
 	}
 	opts.MaxRetries = -1
-	opts.DialerRetries = 1
-	opts.PoolSize = 1000 // after so many failed dials a goroutine tries alone, and outlives Close
-	opts.ContextTimeoutEnabled = true
-	opts.DisableIdentity = true
-	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	client := redis.NewClient(opts)
+	client := direct.New(opts)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -134,6 +134,8 @@ func TestRealNewServersStayNew(t *testing.T) {
 
 // What only a real server can be, and what is said of it.
 func TestRealServerThatIsNotAsItShouldBe(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	for title, c := range map[string]struct {
 		befalls  func(w *ward)
 		severity Severity
@@ -244,6 +246,7 @@ func TestRealServerUnderTwoAddresses(t *testing.T) {
 
 // Nodes that are no servers of Redis' own tell less of themselves, and locks work all the same.
 func TestEmbeddedNodes(t *testing.T) {
+	t.Parallel()
 	nodes, err := embedded.Start(3)
 	if err != nil {
 		t.Fatal(err)

@@ -3,10 +3,14 @@ package doctor
 import (
 	"strings"
 	"testing"
+
+	"github.com/redquorum/redquorum/internal/redisserver"
 )
 
 // What a user may not do is told, whatever it is: what locks need is a problem, and what only an examination needs a note.
 func TestRealServersThatForbid(t *testing.T) {
+	t.Parallel()
+	redisserver.Require(t)
 	const password = "s3cret-Of-All"
 	for title, c := range map[string]struct {
 		rules []string
