@@ -228,7 +228,7 @@ func (c *Coordinator) Close() error {
 	begun := time.Now()
 	stop := time.AfterFunc(c.cfg.NodeTimeout, func() { close(c.stopping) })
 	for _, h := range holds {
-		h.conclude(ErrReleased, 0)
+		h.conclude(ErrReleased, 0, func(error) {})
 		h.depart()
 	}
 	c.calls.Wait()

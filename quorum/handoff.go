@@ -82,13 +82,14 @@ func (ls *lines) handOff(l *Lease) bool {
 		ln.crowd.handed = true
 	}
 	ln.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel(ErrReleased) // before the next one begins
-	}
 	if lease == nil {
 		return false
 	}
-	w.handed <- lease
+	// The waiter was promised the lock, so it gets it even if a tracer panics; but not before the old handle's contexts have ended.
+	defer func() { w.handed <- lease }()
+	for _, cancel := range cancels {
+		cancel(ErrReleased)
+	}
 	return true
 }
 

@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,6 +210,67 @@ func TestCloseGivesBackWhatWasHandedOn(t *testing.T) {
 		r.wg.Wait()
 		if n := cl.present("stock"); n != 0 {
 			t.Errorf("it is left on %d nodes", n)
+		}
+	})
+}
+
+// panicking is a tracer that panics when a hold ends, once it is armed.
+type panicking struct{ armed *atomic.Bool }
+
+func (panicking) TraceAcquireStart(ctx context.Context, _ quorum.TraceAcquireStartData) context.Context {
+	return ctx
+}
+func (panicking) TraceAcquireEnd(context.Context, quorum.TraceAcquireEndData) {}
+func (panicking) TraceHoldStart(ctx context.Context, _ quorum.TraceHoldStartData) context.Context {
+	return ctx
+}
+func (p panicking) TraceHoldEnd(context.Context, quorum.TraceHoldEndData) {
+	if p.armed.Load() {
+		panic("tracer")
+	}
+}
+
+// recovered releases as a server does that recovers from the panics of its handlers.
+func recovered(t *testing.T, l *quorum.Lease) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != "tracer" {
+			t.Errorf("recovered %v, and the test shows nothing", p)
+		}
+	}()
+	_ = l.Release(t.Context())
+}
+
+// A tracer that panics costs nobody the lock: neither the waiter to whom it is handed over, nor those who wait elsewhere.
+func TestTracerThatPanicsInReleaseBlocksNobody(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, cl *cluster) {
+		var armed atomic.Bool
+		r := cl.relay(quorum.Config{Tracer: panicking{&armed}}, 2)
+		l := r.wantNew(r.first)
+		synctest.Wait()
+		armed.Store(true)
+		recovered(t, l)
+		var next *quorum.Lease
+		select {
+		case leg := <-r.next:
+			if next = leg.lease; leg.err != nil || next.Holder() != l.Holder() {
+				t.Fatalf("not handed over: %v", leg.err)
+			}
+		case <-time.After(ttl):
+			t.Fatal("the waiter that was promised the lock never got it")
+		}
+		elsewhere := acquiring(cl.client(quorum.Config{}), t.Context(), "stock")
+		time.Sleep(time.Second)
+		start := time.Now()
+		recovered(t, next)
+		if got := <-elsewhere; got.err != nil || time.Since(start) > 3*time.Second {
+			t.Errorf("%v after %v", got.err, time.Since(start))
+		} else {
+			mustRelease(t, got.lease)
+		}
+		r.wg.Wait()
+		if n := quorum.HoldsOf(r.c); n != 0 {
+			t.Errorf("%d holds are left", n)
 		}
 	})
 }

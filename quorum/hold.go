@@ -180,12 +180,17 @@ func (h *hold) Expire() {
 // finish ends the lease and tells every node that it is over. It returns the nodes' answers as they come in; nil if
 // the lease had ended before.
 func (h *hold) finish(cause error, why Loss) *ballot {
-	if !h.conclude(cause, why) {
+	if !h.conclude(cause, why, h.freed) {
 		return nil
 	}
-	// A coordinator that is being closed says the farewell itself.
+	return h.departed
+}
+
+// freed frees the lock on the nodes when the lease has ended.
+func (h *hold) freed(cause error) {
+	// A coordinator that is being closed frees it itself.
 	if h.c.enter() != nil {
-		return h.departed
+		return
 	}
 	h.c.forget(h)
 	if cause == ErrLost { //nolint:errorlint // one of two
@@ -194,11 +199,11 @@ func (h *hold) finish(cause error, why Loss) *ballot {
 		h.depart()
 		h.c.leave()
 	}
-	return h.departed
 }
 
-// conclude ends the lease, once, and tells those who wait for it.
-func (h *hold) conclude(cause error, why Loss) bool {
+// conclude ends the lease, once, and tells those who wait for it. Then it calls after, even if a tracer panics: the lock must
+// not stay on the nodes until its TTL ends.
+func (h *hold) conclude(cause error, why Loss, after func(cause error)) bool {
 	h.mu.Lock()
 	if h.err != nil {
 		h.mu.Unlock()
@@ -217,6 +222,7 @@ func (h *hold) conclude(cause error, why Loss) bool {
 		cancels = append(cancels, l.close(cause)...)
 	}
 	h.mu.Unlock()
+	defer after(cause)
 	for _, cancel := range cancels {
 		cancel(cause)
 	}
