@@ -21,7 +21,7 @@ func (cl *cluster) quarantineLeft(i int) time.Duration {
 	if err != nil {
 		cl.t.Fatal(err)
 	}
-	return time.UnixMicro(until).Sub(time.Now())
+	return time.Until(time.UnixMicro(until))
 }
 
 // forgets restarts a node without its data and has clients notice.

@@ -76,7 +76,10 @@ func TestDialEndsWithItsRequest(t *testing.T) {
 		t.Errorf("got %v, want a timeout", err)
 	}
 	select {
-	case <-over:
+	case err := <-over:
+		if err == nil {
+			t.Error("the dial did not end with its context")
+		}
 	default:
 		t.Error("the request is over, and its dial is not")
 	}
