@@ -13,11 +13,11 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5, always...)
 	m.found()
-	m.timeout = realTimeout
+	m.Timeout = realTimeout
 	o := office{t: t}
 	var campaigns []*campaign
 	for range 3 {
-		campaigns = append(campaigns, campaigning(t, m.client(quorum.Config{}), o.untilLost))
+		campaigns = append(campaigns, campaigning(t, m.Client(quorum.Config{}), o.untilLost))
 	}
 	leads := func() bool { return o.sitting() != nil }
 	whole := func() bool {
@@ -26,7 +26,7 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 	}
 	for i := range 3 {
 		m.eventually("a leader, on all nodes", whole)
-		m.kill(i, i+1) // no more than two of five: whoever leads goes on
+		m.Kill(i, i+1) // no more than two of five: whoever leads goes on
 		term := o.sitting()
 		for before := term.Remaining(); ; { // until it was renewed without them
 			if now := term.Remaining(); term.Err() != nil {
@@ -37,16 +37,16 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 				before = now
 			}
 		}
-		m.restart(i, i+1)
+		m.Restart(i, i+1)
 
 		m.eventually("a leader", leads)
 		term = o.sitting()
-		m.kill(0, 1, 2, 3, 4)
+		m.Kill(0, 1, 2, 3, 4)
 		wantDone(t, term, quorum.ErrLost)
 		if o.sitting() != nil {
 			t.Fatal("somebody leads without servers")
 		}
-		m.restart(0, 1, 2, 3, 4)
+		m.Restart(0, 1, 2, 3, 4)
 	}
 	m.eventually("a leader", leads)
 	if o.terms() < 4 {
@@ -55,5 +55,5 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 	for _, k := range campaigns {
 		wantIs(t, k.end(nil), context.Canceled)
 	}
-	m.clean(2 * realTTL)
+	m.Clean(2 * realTTL)
 }

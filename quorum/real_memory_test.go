@@ -30,7 +30,7 @@ func TestRealNothingGrowsWithHistory(t *testing.T) {
 	const round, rounds, atOnce = 1000, 15, 50
 	m := startMachines(t, 3)
 	patient := quorum.Config{TTL: time.Minute, NodeTimeout: 5 * time.Second} // fifty callers at once, on a busy machine
-	a, b := m.client(patient), m.client(patient)
+	a, b := m.Client(patient), m.Client(patient)
 	names := 0
 	cycle := func() {
 		var all sync.WaitGroup

@@ -2,11 +2,10 @@ package quorum_test
 
 import (
 	"context"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
@@ -24,119 +23,40 @@ const (
 	sitOut      = 250 * time.Millisecond
 )
 
-// patience is how long a test waits for what is certain to come. It only tells a failure from a slow machine.
-const patience = 20 * time.Second
+// patience is how long a test waits for what is certain to come.
+const patience = quorumtest.Patience
 
-// machines are some real servers.
-type machines struct {
-	t *testing.T
-	// Indexed as the nodes of every client.
-	servers []*redisserver.Server
-	// Of every client that is not told another one.
-	timeout time.Duration
-	log     *journal
-}
+// machines are some real servers, and what these tests ask of them.
+type machines struct{ *quorumtest.Machines }
 
 // startMachines starts n servers, for the length of the test; settings are further arguments of each.
 func startMachines(t *testing.T, n int, settings ...string) *machines {
 	t.Helper()
-	m := &machines{t: t, timeout: realTimeout, log: &journal{}}
-	for range n {
-		m.servers = append(m.servers, redisserver.Start(t, settings...))
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("clients logged:\n%s", m.log)
-		}
-	})
-	return m
+	m := quorumtest.Start(t, n, settings...)
+	m.TTL, m.Timeout = realTTL, realTimeout
+	return &machines{m}
 }
 
-// client returns a coordinator of its own, as another process would have.
-func (m *machines) client(cfg quorum.Config) *quorum.Coordinator {
-	m.t.Helper()
-	return m.clientAt(cfg, redisserver.URLs(m.servers))
-}
-
-// clientAt returns a coordinator that goes by other addresses.
-func (m *machines) clientAt(cfg quorum.Config, urls []string) *quorum.Coordinator {
-	m.t.Helper()
-	if cfg.TTL == 0 {
-		cfg.TTL = realTTL
-	}
-	if cfg.NodeTimeout == 0 {
-		cfg.NodeTimeout = m.timeout
-	}
-	cfg.Logger = slog.New(slog.NewTextHandler(m.log, nil))
-	c, err := quorum.Open(cfg, urls...)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() { _ = c.Close() })
-	return c
+// on are servers that run already, in a test of their own.
+func on(t *testing.T, log *quorumtest.Journal, servers ...*redisserver.Server) *machines {
+	return &machines{&quorumtest.Machines{T: t, Servers: servers, TTL: realTTL, Timeout: realTimeout, Log: log}}
 }
 
 // reaches waits until a client reaches a quorum.
 func (m *machines) reaches(c *quorum.Coordinator) {
-	m.t.Helper()
+	m.T.Helper()
 	var err error
-	if !comes(patience, func() bool { err = c.Ping(m.t.Context()); return err == nil }) {
-		m.t.Fatal(err)
+	if !quorumtest.Comes(patience, func() bool { err = c.Ping(m.T.Context()); return err == nil }) {
+		m.T.Fatal(err)
 	}
-}
-
-// pause stops servers (SIGSTOP).
-func (m *machines) pause(which ...int) {
-	m.t.Helper()
-	for _, i := range which {
-		m.must(m.servers[i].Pause())
-	}
-}
-
-// resume continues servers (SIGCONT).
-func (m *machines) resume(which ...int) {
-	m.t.Helper()
-	for _, i := range which {
-		m.must(m.servers[i].Resume())
-	}
-}
-
-// kill ends servers (SIGKILL).
-func (m *machines) kill(which ...int) {
-	for _, i := range which {
-		m.servers[i].Kill()
-	}
-}
-
-// restart starts servers empty, killing those that run.
-func (m *machines) restart(which ...int) {
-	m.t.Helper()
-	for _, i := range which {
-		m.must(m.servers[i].Restart())
-	}
-}
-
-func (m *machines) must(err error) {
-	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-}
-
-// hash is a lock as a server stores it: its holder and its hold count.
-func (m *machines) hash(i int, name string) map[string]string {
-	m.t.Helper()
-	hash, err := m.servers[i].Client().HGetAll(m.t.Context(), name).Result()
-	m.must(err)
-	return hash
 }
 
 // counts tells whether every server has the lock, for this holder and with this hold count.
 func (m *machines) counts(name, holder, count string) func() bool {
 	return func() bool {
-		m.t.Helper()
-		for i := range m.servers {
-			if hash := m.hash(i, name); len(hash) != 1 || hash[holder] != count {
+		m.T.Helper()
+		for i := range m.Servers {
+			if hash := m.Hash(i, name); len(hash) != 1 || hash[holder] != count {
 				return false
 			}
 		}
@@ -146,62 +66,22 @@ func (m *machines) counts(name, holder, count string) func() bool {
 
 // fence is a server's highest token; 0 if it has none.
 func (m *machines) fence(i int, name string) int64 {
-	m.t.Helper()
-	keys, err := m.servers[i].Client().Exists(m.t.Context(), script.FenceKey(name)).Result()
-	m.must(err)
+	m.T.Helper()
+	keys, err := m.Servers[i].Client().Exists(m.T.Context(), script.FenceKey(name)).Result()
+	m.Must(err)
 	if keys == 0 {
 		return 0
 	}
-	fence, err := m.servers[i].Client().Get(m.t.Context(), script.FenceKey(name)).Int64()
-	m.must(err)
+	fence, err := m.Servers[i].Client().Get(m.T.Context(), script.FenceKey(name)).Int64()
+	m.Must(err)
 	return fence
-}
-
-// left are the keys on all servers that are no fence and no revocation.
-func (m *machines) left() []string {
-	m.t.Helper()
-	var left []string
-	for _, s := range m.servers {
-		keys, err := s.Client().Keys(m.t.Context(), "*").Result()
-		m.must(err)
-		for _, key := range keys {
-			if !strings.HasPrefix(key, "redquorum_fence:") && !strings.HasPrefix(key, "redquorum_revoked:") &&
-				key != script.RecordKey {
-				left = append(left, s.Addr()+" "+key)
-			}
-		}
-	}
-	return left
-}
-
-// clean waits until nothing is left on any server.
-func (m *machines) clean(within time.Duration) {
-	m.t.Helper()
-	var left []string
-	if !comes(within, func() bool { left = m.left(); return len(left) == 0 }) {
-		m.t.Fatalf("not clean within %v: %d keys: %.10q", within, len(left), left)
-	}
 }
 
 // eventually waits until the condition holds.
 func (m *machines) eventually(what string, condition func() bool) {
-	m.t.Helper()
-	if !comes(patience, condition) {
-		m.t.Fatalf("not within %v: %s", patience, what)
-	}
-}
-
-// comes waits until the condition holds, and tells whether it does. It is asked for once more when the time is over:
-// what counts is when it was asked for, and not when the answer came.
-func comes(within time.Duration, condition func() bool) bool {
-	for deadline := time.Now().Add(within); ; time.Sleep(2 * time.Millisecond) {
-		late := time.Now().After(deadline)
-		if condition() {
-			return true
-		}
-		if late {
-			return false
-		}
+	m.T.Helper()
+	if !quorumtest.Comes(patience, condition) {
+		m.T.Fatalf("not within %v: %s", patience, what)
 	}
 }
 
