@@ -299,9 +299,6 @@ func TestRealWaitsLeaveNoSubscription(t *testing.T) {
 	start := time.Now()
 	m.quiet()
 	t.Logf("quiet after %v", time.Since(start))
-	for _, c := range clients { // of those that nobody had to listen to as well
-		m.eventually("no line is left", func() bool { return quorum.LinesOf(c) == 0 })
-	}
 	m.Clean(time.Second)
 
 	// Close does not wait for that.
