@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"runtime"
@@ -25,12 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if task := os.Getenv(taskVariable); task != "" {
-		os.Exit(work(task)) // this is no test but a worker of one: see real_worker_test.go
-	}
-	// Both are defaults, for -parallel and GOGC. What is tested on real servers waits more than it works; and the collector,
-	// which shares the one thread of a bubble, would take a third of the time.
-	_ = flag.Set("test.parallel", "10")
+	// A default. The collector, which shares the one thread of a bubble, would take a third of the time.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(1000) // half a gigabyte
 	}

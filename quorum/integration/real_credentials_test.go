@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"os"
@@ -17,7 +17,7 @@ import (
 
 // What docs/secured.md tells people to type works: its certificates, its user, its settings.
 func TestRealSecuredPageIsTrue(t *testing.T) {
-	text, err := os.ReadFile("../docs/secured.md")
+	text, err := os.ReadFile("../../docs/secured.md")
 	if err != nil {
 		t.Fatal(err)
 	}
