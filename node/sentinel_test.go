@@ -20,7 +20,7 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// What a node makes of its sentinels. What real ones do when a master dies is in quorum's real_sentinel_test.go.
+// What a node makes of its sentinels. What real ones do when a master dies is in quorum/integration/real_sentinel_test.go.
 
 // council is some sentinels that say what they are told to.
 type council struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"runtime"
@@ -22,6 +23,17 @@ import (
 	"github.com/redquorum/redquorum/quorum"
 	"github.com/redquorum/redquorum/script"
 )
+
+var long = flag.Bool("long", os.Getenv("REDQUORUM_LONG") == "1",
+	"run tests of crowds as well, which compute for seconds; so does REDQUORUM_LONG=1, for all packages at once")
+
+// needsLong skips a test that only -long runs.
+func needsLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("it computes for seconds: -long runs it")
+	}
+}
 
 func TestMain(m *testing.M) {
 	// A default. The collector, which shares the one thread of a bubble, would take a third of the time.
