@@ -319,6 +319,7 @@ func expiredUnless(command []string) string {
 
 // Within two seconds of the sentinels' word a request is answered or given up, and takes no effect later.
 func TestRequestEndsWithTheWordOfTheSentinels(t *testing.T) {
+	t.Parallel()
 	var last atomic.Int64
 	f := serve(t, func(command []string) string {
 		if word(command) == "ACQUIRE" || word(command) == "acquire" {
