@@ -36,7 +36,7 @@
 // context, line.go who waits and what wakes them, wait.go how long they sleep, handoff.go what the goroutines of one process
 // hand to each other, crowd.go how many processes share a lock, campaign.go leader election, force.go force-release,
 // prefix.go what keeps users of the same nodes apart,
-// guard.go and settle.go nodes that were restarted and may have forgotten. What can be seen of all that: condition.go how each
+// guard.go, quarantine.go and settle.go nodes that were restarted and may have forgotten. What can be seen of all that: condition.go how each
 // node is and what the log is told of it, stats.go the state at a moment, trace.go what a tracer is told. docs/safety.md argues
 // why it holds, and names the
 // test of each rule.

@@ -127,3 +127,22 @@ func Checked(c *Coordinator, i int, r script.Record) { c.guard.checked(i, r) }
 
 // SameServer tells whether two addresses are known to lead to one server.
 func SameServer(c *Coordinator) bool { return c.sameServer.Load() }
+
+// CountsInQuarantine reports whether a renewal's vote counts on node i in quarantine, if it was begun and answered at these
+// times from the end of the node's last counted vote for the lease.
+func CountsInQuarantine(l *Lease, i int, begun, answered time.Duration) bool {
+	lane := &l.hold.lanes[i]
+	end := lane.voted
+	defer func() { lane.voted = end }()
+	a := judge(lane.node.name, script.Reply{Status: script.Restored, Quarantine: time.Minute}, nil, 0)
+	a.at = end.Add(answered)
+	return lane.weigh(&errand{begun: end.Add(begun), ttl: l.hold.ttl}, a).vote.Outcome == Granted
+}
+
+// MayBePresentAfter reports whether the lock may be on a node that has answered its acquire with an error.
+func MayBePresentAfter(c *Coordinator, err error) bool {
+	lane := &c.newClaim("stock").lanes[0]
+	lane.learn(&errand{req: script.Prepare(script.Acquire{Name: "stock"})}, judge(lane.node.name, script.Reply{}, err, 0))
+	present, _ := lane.state()
+	return present
+}

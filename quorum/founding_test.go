@@ -136,7 +136,7 @@ func TestNothingIsDecidedWithoutAQuorum(t *testing.T) {
 		fresh := cl.client(quorum.Config{})
 		_, err := fresh.TryAcquire(t.Context(), "stock")
 		wantIs(t, err, quorum.ErrNoQuorum)
-		time.Sleep(10 * time.Second)
+		time.Sleep(2 * ttl) // longer than a quarantine that somebody decided on who knows of no longer TTL
 		cl.nodes[1].Start(true)
 		time.Sleep(10 * time.Minute)
 		_, err = fresh.TryAcquire(t.Context(), "stock")

@@ -12,7 +12,7 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// The rules of a force-release (doc.go, "Force-release"), each from the point of view of an opponent.
+// The rules of a force-release (docs/safety.md), each from the point of view of an opponent.
 
 // Without the two steps this made two holders: the operator reaches nodes 0 and 1, a second client is granted both, node
 // 1 restarts empty and forgets the revocation, and the first holder renews at nodes 1 and 2 while node 0 is late.

@@ -58,7 +58,11 @@ func (p *process) work(i int) {
 		if p.over() {
 			return
 		}
-		w.once(p.names[w.IntN(len(p.names))])
+		if name := p.names[w.IntN(len(p.names))]; w.forced && w.IntN(5) == 0 {
+			w.force(name)
+		} else {
+			w.once(name)
+		}
 	}
 }
 
@@ -194,7 +198,7 @@ func (w *caller) hold(ctx context.Context, op int, l *quorum.Lease) {
 			if w.IntN(10) == 0 {
 				w.die()
 			}
-			if w.IntN(10) == 0 && w.set {
+			if w.forced && w.IntN(3) == 0 || w.IntN(10) == 0 && w.set {
 				w.force(l.Name())
 			}
 		default:

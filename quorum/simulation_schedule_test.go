@@ -40,13 +40,15 @@ type schedule struct {
 	exclusion, tokens bool
 	// set: clocks are set, so nobody knows when a TTL is over.
 	set bool
+	// forced: locks are force-released, and no two nodes lose data within two TTLs.
+	forced bool
 	// vanish: nodes lose locks that are held, and keep their counters.
 	vanish bool
 	rng    *rand.Rand
 }
 
-// newSchedule draws a schedule. Every fourth one breaks the assumptions: clocks that are set or run at any rate, locks that
-// vanish under their holders, or a majority that loses its data.
+// newSchedule draws a schedule. In every fourth one locks are force-released. Another fourth breaks the assumptions: clocks
+// that are set or run at any rate, locks that vanish under their holders, or a majority that loses its data.
 func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 	g := rand.New(rand.NewPCG(seed, 0x7365_6564))
 	s := &schedule{
@@ -84,6 +86,11 @@ func newSchedule(seed uint64, forget simulation.Forgetting) *schedule {
 			limits.Vanish, s.vanish = kind == 2, kind == 2
 		}
 	}
+	if seed%4 == 1 {
+		// What breaks the rules of a force-release takes few nodes and many faults.
+		s.forced, limits.Forget = true, min(limits.Forget, simulation.One)
+		s.nodes, limits.Nodes, limits.Faults = 3, 3, 4+g.IntN(8)
+	}
 	if g.IntN(2) == 0 { // a network that is a little bad all the time
 		limits.Base.LoseAsk, limits.Base.LoseReply = 0.01*g.Float64(), 0.01*g.Float64()
 		limits.Base.Tail, limits.Base.LateBy = 0.03*g.Float64(), s.nodeTimeout
@@ -114,6 +121,8 @@ func (s *schedule) patience() time.Duration {
 func (s *schedule) String() string {
 	kind := "the assumptions hold"
 	switch {
+	case s.forced:
+		kind = "locks are force-released"
 	case s.set && s.vanish:
 		kind = "clocks are set, and locks vanish: only tokens are checked"
 	case s.set:
@@ -138,6 +147,18 @@ func (r *run) play(t *testing.T) {
 			log.Record(history.Event{
 				At: e.At, Kind: history.Voted, Node: w.Node(e.Node).Name(), Name: e.Keys[0], Holder: e.Args[2], Token: e.Fence,
 			})
+		}
+		switch {
+		case e.Script == "revoke" && e.Status == "stored":
+			for _, holder := range e.Args[2:] {
+				if r.revocations.stored(holder, e.Node, e.At) {
+					log.Record(history.Event{At: e.At, Kind: history.Revoked, Name: e.Keys[0], Holder: holder})
+				}
+			}
+		case e.Script == "force_release" && e.Status == "released":
+			for _, holder := range e.Args[2:] {
+				log.Record(history.Event{At: e.At, Kind: history.Freed, Name: e.Keys[0], Holder: holder, Node: w.Node(e.Node).Name()})
+			}
 		}
 		if e.Copy && (e.Status == "granted" || e.Status == "restored") {
 			// The copy of a request that had been answered. No TCP connection does that, so nobody looks out for it, and
@@ -213,6 +234,34 @@ func (r *run) play(t *testing.T) {
 		time.Sleep(10 * r.ttl)
 	}
 	r.history, r.counts = log.History(), w.Counts()
+}
+
+// revocations tell when so many nodes have stored the revocation of a holder that it cannot renew any more, even if one of them
+// loses it.
+type revocations struct {
+	need   int           // how many nodes that takes
+	window time.Duration // within which they have to store it: one force-release
+	nodes  map[string]map[int]time.Duration
+	done   map[string]bool
+}
+
+// stored records that a node has stored a revocation, and reports whether that was the first time that so many have.
+func (r *revocations) stored(holder string, node int, at time.Duration) bool {
+	if r.nodes[holder] == nil {
+		r.nodes[holder] = make(map[int]time.Duration)
+	}
+	r.nodes[holder][node] = at
+	n := 0
+	for _, then := range r.nodes[holder] {
+		if at-then <= r.window {
+			n++
+		}
+	}
+	if n < r.need || r.done[holder] {
+		return false
+	}
+	r.done[holder] = true
+	return true
 }
 
 // unclean finds locks that a client has left on the nodes although it holds none.

@@ -91,7 +91,7 @@ func TestSimulationRepeats(t *testing.T) {
 	if !simRepeats {
 		t.Skip("goroutines run in random order")
 	}
-	const seeds, few, runs = 40, 2, 5
+	const seeds, few, runs = 40, 5, 5 // a force-release asks each node on a goroutine of its own: of one moment again
 	var differ []string
 	for seed := uint64(1); seed <= seeds; seed++ {
 		first := simulate(t, seed, simulation.Anytime).history
@@ -144,12 +144,13 @@ func forgetting(t *testing.T) simulation.Forgetting {
 // run is one schedule that was run.
 type run struct {
 	*schedule
-	history history.History
-	counts  simulation.Counts
-	left    []string        // keys that should not be there
-	copied  map[string]bool // holders that the copy of a request has put on a node
-	accused atomic.Int64    // how often a client found that a clock ran off
-	err     error
+	history     history.History
+	counts      simulation.Counts
+	left        []string // keys that should not be there
+	revocations revocations
+	copied      map[string]bool // holders that the copy of a request has put on a node
+	accused     atomic.Int64    // how often a client found that a clock ran off
+	err         error
 	// How many leases were over before a paused client could hear of it.
 	overslept atomic.Int64
 }
@@ -158,6 +159,10 @@ type run struct {
 func simulate(t *testing.T, seed uint64, forget simulation.Forgetting) (r *run) {
 	t.Helper()
 	r = &run{schedule: newSchedule(seed, forget), copied: make(map[string]bool)}
+	r.revocations = revocations{
+		need: min(r.nodes, r.nodes-quorum.Majority(r.nodes)+2), window: 2 * r.nodeTimeout,
+		nodes: make(map[string]map[int]time.Duration), done: make(map[string]bool),
+	}
 	defer func() {
 		if p := recover(); p != nil { // a deadlock, for one
 			t.Logf("seed %d:\n%s", seed, r)
@@ -190,7 +195,8 @@ func (r *run) check() error {
 		errs = append(errs, history.Tokens(h), history.Resource(h))
 	}
 	if r.exclusion {
-		errs = append(errs, history.Exclusion(h), history.Linear(h, 10*time.Second))
+		unforced := h.Unforced()
+		errs = append(errs, history.Exclusion(unforced), history.Linear(unforced, 10*time.Second), history.Revocations(h, r.ttl))
 	}
 	if n := r.accused.Load(); n > 0 && !r.set {
 		errs = append(errs, fmt.Errorf("clocks that ran within their bounds were found to run off %d times", n))
@@ -316,6 +322,7 @@ func (s *seen) idle(t *testing.T) {
 		"a request to a node that forgot meanwhile": s.Scripts["acquire stranger"] + s.Scripts["renew stranger"],
 		"a node that went back to a snapshot":       s.Snapshots, "a node that crashed": s.Crashes, "a node that was stopped": s.Pauses,
 		"a client that was paused": s.ClientPauses, "a lease that ended in a pause of its holder": s.overslept, "a partition": s.Partitions, "a clock that was set": s.Jumps,
+		"a force-release that deleted a lock": s.Scripts["force_release released"], "a lease that ended since it was revoked": s.Scripts["renew revoked"],
 		"a lock that vanished from a node": s.Vanished, "a lock that vanished and was had by two": s.shared,
 		"a request that was lost": s.LostRequests, "a reply that was lost": s.LostReplies,
 		"a connection that was reset": s.Resets, "a dial that was refused": s.RefusedDials,

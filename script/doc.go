@@ -7,7 +7,7 @@
 // # Common shape
 //
 // The first argument of every script is the last moment, in microseconds on the node's own clock, at which it may
-// take effect; 0 means none. Acquire, renew, raise, settle and force-release keep to it: what the network delivers later
+// take effect; 0 means none. Acquire, renew, raise, settle, revoke and force-release keep to it: what the network delivers later
 // does nothing. Release, inspect and probe ignore it, since they only take away what is the holder's own, or look.
 //
 // Check answers with the node's record ([ParseRecord]), every other script with the same six values, parsed by
@@ -30,5 +30,6 @@
 //
 // One node's word is no lock: that a quorum has granted, in time, and that the lease has not ended since, is for package
 // quorum to know. A script that an error cuts off in the middle (a permission is missing, the memory is full) undoes
-// nothing; those that grant do what may fail before there is a lock.
+// nothing; those that grant do what may fail before there is a lock. A server whose memory is full refuses SET and HSET, unless
+// the script has written something before: so what extends or frees a lock comes first.
 package script

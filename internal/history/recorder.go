@@ -26,10 +26,12 @@ const (
 	Wrote                // a holder wrote to the resource, which took it or not
 	Voted                // a node granted a lock
 	Healed               // nothing goes wrong from now on
+	Revoked              // so many nodes know that a holder was force-released that it cannot renew any more
+	Freed                // a force-release has deleted a holder's key on a node
 )
 
 var kinds = [...]string{
-	"", "asks", "granted", "refused", "unknown", "believes", "ended", "calls", "returned", "wrote", "voted", "healed",
+	"", "asks", "granted", "refused", "unknown", "believes", "ended", "calls", "returned", "wrote", "voted", "healed", "revoked", "freed",
 }
 
 // Event is one thing that happened. Which fields are set depends on the kind.

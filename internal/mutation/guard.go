@@ -17,6 +17,29 @@ var guardVariants = []variant{
 		caught: []string{"quorum.TestRestoreInQuarantineIsNoVoteForWhoHadNone"},
 	},
 	{
+		name: "a vote in quarantine is judged by when it was asked for",
+		rule: "a renewal there counts only while the node's own last counted vote for this lease has not run out",
+		file: "quorum/lane.go",
+		old:  `if a.reply.Quarantine > 0 && !a.at.Before(l.voted) {`, new: `if a.reply.Quarantine > 0 && !e.begun.Before(l.voted) {`,
+		caught: []string{"quorum.TestVoteInQuarantineIsJudgedByWhenItWasAnswered"},
+	},
+	{
+		name: "one node is enough to decide about nodes without a record",
+		rule: "too few to know how long the longest TTL is",
+		file: "quorum/settle.go",
+		old:  `case first.answered < g.c.need:`, new: `case first.answered < 1:`,
+		caught: []string{"quorum.TestNothingIsDecidedWithoutAQuorum"},
+	},
+	{
+		name: "a script that was cut off midway is not rolled back",
+		rule: "the holder may have the lock on this node",
+		file: "quorum/lane.go",
+		old: `		if node.Sent(a.err) {
+`, new: `		if node.Sent(a.err) && !node.Refused(a.err) {
+`,
+		caught: []string{"quorum.TestScriptThatWasCutOffMidwayIsRolledBack"},
+	},
+	{
 		name: "acquires carry no incarnation",
 		rule: "acquire and restore carry the incarnation checked at connect",
 		file: "node/stream.go",

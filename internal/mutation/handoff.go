@@ -3,6 +3,21 @@ package main
 // handoffVariants break how a hold is handed on within a process.
 var handoffVariants = []variant{
 	{
+		name: "a tracer that panics keeps the lock from the waiter",
+		rule: "the waiter was promised the lock, so it gets it even if a tracer panics",
+		file: "quorum/handoff.go",
+		old: `	defer func() { w.handed <- lease }()
+	for _, cancel := range cancels {
+		cancel(ErrReleased)
+	}
+`, new: `	for _, cancel := range cancels {
+		cancel(ErrReleased)
+	}
+	w.handed <- lease
+`,
+		caught: []string{"quorum.TestTracerThatPanicsInReleaseBlocksNobody"},
+	},
+	{
 		name: "one token for all who are handed a hold",
 		rule: "with a token of its own",
 		file: "quorum/handoff.go",

@@ -74,6 +74,13 @@ var streamVariants = []variant{
 		caught: []string{"node.TestRequestOfWhichNothingWasWrittenGoesOutAgain"},
 	},
 	{
+		name: "what was written in part is sent again",
+		rule: "one of which nothing was written goes out over the next connection",
+		file: "node/stream.go",
+		old:  `case n == 0 && !c.resent && !s.closed:`, new: `case !c.resent && !s.closed:`,
+		caught: []string{"node.TestRequestThatWasWrittenInPartIsNotSentAgain"},
+	},
+	{
 		name: "sent behind an overdue answer",
 		rule: "who was sent behind it would wait in vain",
 		file: "node/link.go",

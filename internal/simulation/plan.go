@@ -19,6 +19,8 @@ const (
 	Never Forgetting = iota
 	// Delayed: a node that forgot comes back only when all that it forgot has expired, at most a minority at a time.
 	Delayed
+	// One: a node that forgot comes back at once, as long as no other one forgets within two TTLs.
+	One
 	// Anytime: a node that forgot comes back at once, as long as not all nodes forget within one TTL.
 	Anytime
 	// Everybody: all nodes may forget at once.

@@ -26,7 +26,7 @@ func (g *planner) crash(at time.Duration) {
 		g.losses = append(g.losses, loss{node, at, at + length})
 	}
 	how := []string{"with its data", "with data of some time before", "empty"}[data]
-	if data == 2 && g.Forget >= Anytime && g.IntN(3) == 0 {
+	if data == 2 && g.Forget >= One && g.IntN(3) == 0 {
 		g.add(at, fmt.Sprintf("FLUSHALL on node %c", 'a'+node), func(w *World, _ *dice) {
 			w.count.DataLosses++
 			clear(w.nodes[node].data)
@@ -76,6 +76,8 @@ func (g *planner) mayForget(node int, at time.Duration, length *time.Duration) b
 		// 2 % more for a node's clock and a client's that run apart, and a little for rounding.
 		*length += g.TTL + g.TTL/50 + 10*time.Millisecond
 		window, most = g.TTL+*length, (g.Nodes-1)/2
+	case One:
+		window, most = 2*g.TTL+g.TTL/25+*length, 1
 	case Anytime:
 		window, most = g.TTL+g.TTL/50+*length, g.Nodes-1
 	case Everybody:
