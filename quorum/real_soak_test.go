@@ -40,7 +40,7 @@ const (
 // all rounds.
 func TestRealSoak(t *testing.T) {
 	if *soakDuration <= 0 {
-		t.Skip("a soak gets better the longer it runs: -soak.duration says for how long, 12s is two rounds or three")
+		t.Skip("a soak gets better the longer it runs: -soak.duration says for how long, 12s for one round")
 	}
 	s := &soak{Machines: quorumtest.Start(t, soakNodes), seed: *soakSeed, faults: map[string]int{}, highest: map[string]int64{}}
 	if s.seed == 0 {
