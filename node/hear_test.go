@@ -50,7 +50,7 @@ func TestEveryNewConnectionIsTold(t *testing.T) {
 		"down for a while": func(t *testing.T, s *redisserver.Server, dials *atomic.Int32) {
 			s.Kill()
 			before := dials.Load()
-			eventually(t, "some attempts fail", func() bool { return dials.Load() >= before+4 })
+			eventually(t, "some attempts fail", func() bool { return dials.Load() >= before+2 })
 			if err := s.Restart(); err != nil {
 				t.Fatal(err)
 			}

@@ -129,6 +129,7 @@ func TestPermittedEndsInTime(t *testing.T) {
 
 // Who listens is told why nothing is heard, and hears again once it is permitted.
 func TestListenersAreToldWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
 	s := redisserver.Start(t)
 	for missing, named := range map[string]string{
 		"+subscribe":                      "'subscribe' command",

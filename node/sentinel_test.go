@@ -20,7 +20,7 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// What a node makes of its sentinels. What real ones do when a master dies is in quorum's real_sentinel_test.go.
+// What a node makes of its sentinels. What real ones do when a master dies is in quorum/integration/real_sentinel_test.go.
 
 // council is some sentinels that say what they are told to.
 type council struct {
@@ -319,6 +319,7 @@ func expiredUnless(command []string) string {
 
 // Within two seconds of the sentinels' word a request is answered or given up, and takes no effect later.
 func TestRequestEndsWithTheWordOfTheSentinels(t *testing.T) {
+	t.Parallel()
 	var last atomic.Int64
 	f := serve(t, func(command []string) string {
 		if word(command) == "ACQUIRE" || word(command) == "acquire" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/internal/faultnet"
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -37,13 +38,13 @@ func TestReturnOfALeaderEndsItsCampaign(t *testing.T) {
 func TestCampaignEndsWithItsContextWhileItWaits(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		held := mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "chair")
-		k := campaigning(t, cl.client(quorum.Config{}), func(context.Context, *quorum.Lease) error {
+		k := quorumtest.Campaigning(t, cl.client(quorum.Config{}), func(context.Context, *quorum.Lease) error {
 			t.Error("elected")
 			return nil
 		})
 		time.Sleep(time.Minute)
 		retired := errors.New("retired")
-		err := k.end(retired)
+		err := k.End(retired)
 		wantIs(t, err, context.Canceled)
 		wantIs(t, err, retired)
 		wantIsNot(t, err, quorum.ErrNotAcquired)
@@ -56,7 +57,7 @@ func TestLeaderTidiesUpWhenItsCampaignsContextEnds(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		elected := make(chan struct{})
 		retired, tidied := errors.New("retired"), errors.New("tidied up")
-		k := campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
+		k := quorumtest.Campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
 			close(elected)
 			<-ctx.Done()
 			if !errors.Is(context.Cause(ctx), retired) {
@@ -69,7 +70,7 @@ func TestLeaderTidiesUpWhenItsCampaignsContextEnds(t *testing.T) {
 			return tidied
 		})
 		<-elected
-		wantIs(t, k.end(retired), tidied)
+		wantIs(t, k.End(retired), tidied)
 		mustRelease(t, mustAcquire(t, cl.client(quorum.Config{}), t.Context(), "chair"))
 	})
 }
@@ -78,14 +79,14 @@ func TestLeaderTidiesUpWhenItsCampaignsContextEnds(t *testing.T) {
 func TestTermThatIsLostAfterTheCampaignsContextEndedIsTheLast(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		elected, terms := make(chan struct{}), 0
-		k := campaigning(t, cl.client(quorum.Config{}), func(_ context.Context, term *quorum.Lease) error {
+		k := quorumtest.Campaigning(t, cl.client(quorum.Config{}), func(_ context.Context, term *quorum.Lease) error {
 			terms++
 			close(elected)
 			<-term.Done()
 			return nil
 		}, quorum.WithLeaseTime(10*time.Second))
 		<-elected
-		wantIs(t, k.end(nil), context.Canceled)
+		wantIs(t, k.End(nil), context.Canceled)
 		if terms != 1 {
 			t.Errorf("%d terms", terms)
 		}
@@ -97,25 +98,25 @@ func TestResignationThatNoNodeHears(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		way := &faultnet.Cable{}
 		resigned := errors.New("resigned")
-		k := campaigning(t, cl.clientOn(way, quorum.Config{}), func(context.Context, *quorum.Lease) error {
+		k := quorumtest.Campaigning(t, cl.clientOn(way, quorum.Config{}), func(context.Context, *quorum.Lease) error {
 			for _, n := range cl.nodes {
 				way.Cut(n)
 			}
 			return resigned
 		})
 		start := time.Now()
-		<-k.over
-		wantIs(t, k.err, resigned)
+		<-k.Over
+		wantIs(t, k.Err, resigned)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("it took %v to resign", took)
 		}
 		if !contains(cl.log.String(), "resignation not confirmed") {
 			t.Errorf("log: %s", cl.log)
 		}
-		o := office{t: t}
-		next := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
-		cl.eventually(2*ttl, "another leads", func() bool { return o.sitting() != nil })
-		wantIs(t, next.end(nil), context.Canceled)
+		o := quorumtest.Office{T: t}
+		next := quorumtest.Campaigning(t, cl.client(quorum.Config{}), o.UntilLost)
+		cl.eventually(2*ttl, "another leads", func() bool { return o.Sitting() != nil })
+		wantIs(t, next.End(nil), context.Canceled)
 		for _, n := range cl.nodes {
 			way.Mend(n)
 		}
@@ -150,18 +151,18 @@ func TestPanicAndExitOfALeaderResign(t *testing.T) {
 
 func TestCampaignEndsWithItsCoordinator(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		o := office{t: t}
+		o := quorumtest.Office{T: t}
 		a, b := cl.client(quorum.Config{}), cl.client(quorum.Config{})
-		leader := campaigning(t, a, o.untilLost)
-		cl.eventually(time.Second, "a leader", func() bool { return o.sitting() != nil })
-		waiter := campaigning(t, b, o.untilLost)
+		leader := quorumtest.Campaigning(t, a, o.UntilLost)
+		cl.eventually(time.Second, "a leader", func() bool { return o.Sitting() != nil })
+		waiter := quorumtest.Campaigning(t, b, o.UntilLost)
 		synctest.Wait()
-		for c, k := range map[*quorum.Coordinator]*campaign{b: waiter, a: leader} {
+		for c, k := range map[*quorum.Coordinator]*quorumtest.Campaign{b: waiter, a: leader} {
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			<-k.over
-			wantIs(t, k.err, quorum.ErrClosed)
+			<-k.Over
+			wantIs(t, k.Err, quorum.ErrClosed)
 		}
 	})
 }

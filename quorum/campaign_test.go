@@ -9,35 +9,35 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/internal/faultnet"
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/quorum"
 )
 
 func TestLostTermIsFollowedByAnother(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		var o office
-		o.t = t
-		k := campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
-			o.enter(term)
-			defer o.leave(term)
+		o := quorumtest.Office{T: t}
+		k := quorumtest.Campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
+			o.Enter(term)
+			defer o.Leave(term)
 			<-ctx.Done()
-			if want := []error{context.Canceled, quorum.ErrLost}[min(1, 5-o.terms())]; !errors.Is(context.Cause(ctx), want) {
+			if want := []error{context.Canceled, quorum.ErrLost}[min(1, 5-o.Terms())]; !errors.Is(context.Cause(ctx), want) {
 				t.Errorf("the context ended with %v", context.Cause(ctx))
 			}
-			return []error{nil, errors.New("connection closed"), ctx.Err()}[o.terms()%3] // it does not matter what
+			return []error{nil, errors.New("connection closed"), ctx.Err()}[o.Terms()%3] // it does not matter what
 		})
 		operator := cl.client(quorum.Config{})
 		for n := 1; n < 5; n++ {
-			cl.eventually(ttl, "a leader", func() bool { return o.terms() == n && o.sitting() != nil })
+			cl.eventually(ttl, "a leader", func() bool { return o.Terms() == n && o.Sitting() != nil })
 			synctest.Wait()
 			if held, err := operator.ForceRelease(t.Context(), "chair"); err != nil || !held {
 				t.Fatal(held, err)
 			}
 		}
-		cl.eventually(ttl, "a leader", func() bool { return o.terms() == 5 && o.sitting() != nil })
+		cl.eventually(ttl, "a leader", func() bool { return o.Terms() == 5 && o.Sitting() != nil })
 		if !contains(cl.log.String(), "leadership lost", "connection closed") {
 			t.Errorf("log: %s", cl.log)
 		}
-		wantIs(t, k.end(nil), context.Canceled) // which is what the last of them returned
+		wantIs(t, k.End(nil), context.Canceled) // which is what the last of them returned
 	})
 }
 
@@ -46,54 +46,54 @@ func TestLeaderThatGoesOnIsWarnedOfAndSucceededElsewhere(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		way := &faultnet.Cable{}
 		stubborn, leave := make(chan *quorum.Lease, 10), make(chan struct{})
-		k := campaigning(t, cl.clientOn(way, quorum.Config{}), func(_ context.Context, term *quorum.Lease) error {
+		k := quorumtest.Campaigning(t, cl.clientOn(way, quorum.Config{}), func(_ context.Context, term *quorum.Lease) error {
 			stubborn <- term
 			<-leave
 			return nil
 		})
 		first := <-stubborn
-		o := office{t: t}
-		next := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
+		o := quorumtest.Office{T: t}
+		next := quorumtest.Campaigning(t, cl.client(quorum.Config{}), o.UntilLost)
 		for _, n := range cl.nodes {
 			way.Cut(n)
 		}
-		cl.eventually(2*ttl, "another leads", func() bool { return o.sitting() != nil })
+		cl.eventually(2*ttl, "another leads", func() bool { return o.Sitting() != nil })
 		wantIs(t, first.Err(), quorum.ErrLost)
-		if o.sitting().Token() <= first.Token() {
-			t.Errorf("token %d after %d", o.sitting().Token(), first.Token())
+		if o.Sitting().Token() <= first.Token() {
+			t.Errorf("token %d after %d", o.Sitting().Token(), first.Token())
 		}
 		cl.eventually(ttl, "a warning", func() bool { return contains(cl.log.String(), "a leader goes on though its lease is lost") })
 		for _, n := range cl.nodes {
 			way.Mend(n)
 		}
-		wantIs(t, next.end(nil), context.Canceled) // the chair is free, and still
+		wantIs(t, next.End(nil), context.Canceled) // the chair is free, and still
 		cl.never(2*ttl, "two terms of one campaign at once", func() bool { return len(stubborn) > 0 })
 		close(leave)
 		if second := <-stubborn; second.Token() <= first.Token() {
 			t.Errorf("token %d after %d", second.Token(), first.Token())
 		}
-		<-k.over
-		wantIs(t, k.err, nil)
+		<-k.Over
+		wantIs(t, k.Err, nil)
 	})
 }
 
 // A term of a lease time is lost when it is over, and others who stand get theirs.
 func TestLeaseTimeIsALimitOfTerms(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
-		o := office{t: t}
+		o := quorumtest.Office{T: t}
 		led := map[int]int{}
-		var campaigns []*campaign
+		var campaigns []*quorumtest.Campaign
 		for i := range 2 {
-			campaigns = append(campaigns, campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
+			campaigns = append(campaigns, quorumtest.Campaigning(t, cl.client(quorum.Config{}), func(ctx context.Context, term *quorum.Lease) error {
 				led[i]++ // one leads at a time
-				return o.untilLost(ctx, term)
+				return o.UntilLost(ctx, term)
 			}, quorum.WithLeaseTime(5*time.Second)))
 		}
 		time.Sleep(5 * time.Minute)
 		for _, k := range campaigns {
-			wantIs(t, k.end(nil), context.Canceled)
+			wantIs(t, k.End(nil), context.Canceled)
 		}
-		if led[0] < 2 || led[1] < 2 || o.terms() < 30 {
+		if led[0] < 2 || led[1] < 2 || o.Terms() < 30 {
 			t.Errorf("terms: %v", led)
 		}
 	})
@@ -104,14 +104,14 @@ func TestCampaignWaitsForNodesThatAreDownAtItsStart(t *testing.T) {
 		for _, n := range cl.nodes {
 			n.Kill()
 		}
-		o := office{t: t}
-		k := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
+		o := quorumtest.Office{T: t}
+		k := quorumtest.Campaigning(t, cl.client(quorum.Config{}), o.UntilLost)
 		time.Sleep(time.Hour)
 		for _, n := range cl.nodes {
 			n.Start(true)
 		}
-		cl.eventually(2*ttl, "a leader", func() bool { return o.sitting() != nil })
-		wantIs(t, k.end(nil), context.Canceled)
+		cl.eventually(2*ttl, "a leader", func() bool { return o.Sitting() != nil })
+		wantIs(t, k.End(nil), context.Canceled)
 	})
 }
 
@@ -124,19 +124,19 @@ func TestCampaignGoesOnWhereItsCredentialsAreRefused(t *testing.T) {
 			}
 		}
 		refuse("NOPERM not yet")
-		o := office{t: t}
-		first := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
+		o := quorumtest.Office{T: t}
+		first := quorumtest.Campaigning(t, cl.client(quorum.Config{}), o.UntilLost)
 		time.Sleep(time.Minute)
 		start := time.Now()
-		wantIs(t, first.end(nil), context.Canceled)
+		wantIs(t, first.End(nil), context.Canceled)
 		if waited := time.Since(start); waited > 0 {
 			t.Errorf("its end took %v", waited)
 		}
-		second := campaigning(t, cl.client(quorum.Config{}), o.untilLost)
+		second := quorumtest.Campaigning(t, cl.client(quorum.Config{}), o.UntilLost)
 		time.Sleep(time.Minute)
 		refuse("")
-		cl.eventually(ttl, "a leader", func() bool { return o.sitting() != nil })
-		wantIs(t, second.end(nil), context.Canceled)
+		cl.eventually(ttl, "a leader", func() bool { return o.Sitting() != nil })
+		wantIs(t, second.End(nil), context.Canceled)
 		if !contains(cl.log.String(), "nobody can be elected", "NOPERM not yet", "name=chair") {
 			t.Error("an operator is not told")
 		}
@@ -146,19 +146,19 @@ func TestCampaignGoesOnWhereItsCredentialsAreRefused(t *testing.T) {
 // Two processes with three campaigns each, on a network that an opponent cuts, and nodes that it kills and empties.
 func TestNeverTwoLeadersWhateverFails(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, cl *cluster) {
-		o := office{t: t}
+		o := quorumtest.Office{T: t}
 		var ways []*faultnet.Cable
-		var campaigns []*campaign
+		var campaigns []*quorumtest.Campaign
 		for range 2 {
 			way := &faultnet.Cable{}
 			ways = append(ways, way)
 			c := cl.clientOn(way, quorum.Config{})
 			for range 3 {
-				campaigns = append(campaigns, campaigning(t, c, o.untilLost))
+				campaigns = append(campaigns, quorumtest.Campaigning(t, c, o.UntilLost))
 			}
 		}
 		for round := range 12 {
-			cl.eventually(10*ttl, "a leader", func() bool { return o.sitting() != nil })
+			cl.eventually(10*ttl, "a leader", func() bool { return o.Sitting() != nil })
 			switch way := ways[round%2]; round % 3 {
 			case 0: // one of the processes is cut off, the leader's or not
 				for _, n := range cl.nodes {
@@ -183,11 +183,11 @@ func TestNeverTwoLeadersWhateverFails(t *testing.T) {
 				time.Sleep(2 * ttl)
 			}
 		}
-		if o.terms() < 5 {
-			t.Errorf("%d terms: nothing was shown", o.terms())
+		if o.Terms() < 5 {
+			t.Errorf("%d terms: nothing was shown", o.Terms())
 		}
 		for _, k := range campaigns {
-			wantIs(t, k.end(nil), context.Canceled)
+			wantIs(t, k.End(nil), context.Canceled)
 		}
 	})
 }

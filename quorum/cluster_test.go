@@ -24,13 +24,19 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-func TestMain(m *testing.M) {
-	if task := os.Getenv(taskVariable); task != "" {
-		os.Exit(work(task)) // this is no test but a worker of one: see real_worker_test.go
+var long = flag.Bool("long", os.Getenv("REDQUORUM_LONG") == "1",
+	"run tests of crowds as well, which compute for seconds; so does REDQUORUM_LONG=1, for all packages at once")
+
+// needsLong skips a test that only -long runs.
+func needsLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("it computes for seconds: -long runs it")
 	}
-	// Both are defaults, for -parallel and GOGC. What is tested on real servers waits more than it works; and the collector,
-	// which shares the one thread of a bubble, would take a third of the time.
-	_ = flag.Set("test.parallel", "10")
+}
+
+func TestMain(m *testing.M) {
+	// A default. The collector, which shares the one thread of a bubble, would take a third of the time.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(1000) // half a gigabyte
 	}

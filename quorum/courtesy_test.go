@@ -56,6 +56,7 @@ func (cl *cluster) announce(name string) {
 // A process that takes a lock again and again lets another one in: after a turn of 50ms, and then with some luck, since
 // both draw a moment. Where it has the lock too shortly to be listened to, half a second comes on top.
 func TestProcessThatHadItForATurnLetsOthersIn(t *testing.T) {
+	needsLong(t)
 	for hold, limit := range map[time.Duration][2]time.Duration{ // on average, and the unluckiest of 20
 		30 * time.Millisecond: {200 * time.Millisecond, 700 * time.Millisecond},
 		10 * time.Millisecond: {700 * time.Millisecond, 1200 * time.Millisecond},

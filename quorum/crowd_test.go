@@ -158,6 +158,7 @@ func (th throng) run(t *testing.T, seed uint64) (r rush) {
 // next acquire. Nobody starves: who has the lock keeps it for a turn (50ms) and the hold that was begun in it, and with
 // luck as it is in fair drawings the unluckiest of many waits for some rounds of all.
 func TestCrowd(t *testing.T) {
+	needsLong(t)
 	const turn = 50 * time.Millisecond
 	for _, c := range []struct {
 		throng
@@ -203,6 +204,7 @@ func TestCrowd(t *testing.T) {
 // Seen were 3 scripts with 125 processes, 3.5 with 250, 5.5 with 500, 12 to 16 with 1000 and 16 with 2000, and a lock
 // that is left alone for 1 to 7ms. It grows because mostSpread and the poll bound how long anybody stays away.
 func TestThousandsShareARelease(t *testing.T) {
+	needsLong(t)
 	const (
 		nodes  = 5
 		rounds = 25                    // then the others give up

@@ -9,9 +9,6 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-// MostIdle is how many goroutines a coordinator keeps, see crew.
-const MostIdle = mostIdle
-
 // Fix makes everything that a coordinator draws follow from its arguments, so that a simulation can be repeated. It is
 // called before the coordinator is used.
 func Fix(c *Coordinator, id string, random func() float64) { c.id, c.random = id, random }

@@ -1,6 +1,10 @@
 package quorum_test
 
-import "time"
+import (
+	"time"
+
+	"github.com/redquorum/redquorum/internal/quorumtest"
+)
 
 // That a fault was begun is no proof that it was one. Each has to be met with by clients before it ends, and goes on until
 // then: on a slow machine they may have asked nobody in the meantime.
@@ -9,7 +13,7 @@ import "time"
 type bite struct {
 	kind    string
 	met     effect
-	proxies []*proxy
+	proxies []*quorumtest.Proxy
 	before  int64
 }
 
@@ -29,7 +33,7 @@ func (b *bite) begin() { b.before = b.sum() }
 // meets with it, it is not counted, and the test fails in the end.
 func (r *soakRound) await(b *bite, every time.Duration, again func()) {
 	next := time.Now()
-	if comes(patience, func() bool {
+	if quorumtest.Comes(quorumtest.Patience, func() bool {
 		if b.sum() > b.before {
 			return true
 		}
@@ -59,8 +63,8 @@ type lapse struct {
 // recalled counts the lapses that clients found out, and began another incarnation for.
 func (r *soakRound) recalled() {
 	for _, l := range r.lapses {
-		if comes(patience, func() bool {
-			now := r.record(l.server)["incarnation"]
+		if quorumtest.Comes(quorumtest.Patience, func() bool {
+			now := r.Record(l.server)["incarnation"]
 			return now != "" && now != l.incarnation
 		}) {
 			r.bit(l.kind + ", and found out")
@@ -69,7 +73,7 @@ func (r *soakRound) recalled() {
 }
 
 // to are the proxies in front of a server.
-func (r *soakRound) to(server int) (to []*proxy) {
+func (r *soakRound) to(server int) (to []*quorumtest.Proxy) {
 	for _, proxies := range r.proxies {
 		to = append(to, proxies[server])
 	}
@@ -77,7 +81,7 @@ func (r *soakRound) to(server int) (to []*proxy) {
 }
 
 // between are the proxies between clients and servers.
-func (r *soakRound) between(clients, servers []int) (between []*proxy) {
+func (r *soakRound) between(clients, servers []int) (between []*quorumtest.Proxy) {
 	for _, c := range clients {
 		for _, s := range servers {
 			between = append(between, r.proxies[c][s])

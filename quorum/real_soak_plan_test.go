@@ -71,13 +71,13 @@ func (p *soakPlan) serverRows() {
 		add := func(at time.Duration, what string, do func(*soakRound)) {
 			p.servers = append(p.servers, soakEvent{at, where + what, do})
 		}
-		begin := func(r *soakRound) { f.begin(r.machines, a.server) }
+		begin := func(r *soakRound) { f.begin(r.Machines, a.server) }
 		var b bite
 		add(a.from, f.name, func(r *soakRound) {
 			b = bite{kind: f.name, met: f.met, proxies: r.to(a.server)}
 			b.begin()
 			if f.forgets {
-				r.lapses = append(r.lapses, lapse{f.name, a.server, r.record(a.server)["incarnation"]})
+				r.lapses = append(r.lapses, lapse{f.name, a.server, r.Record(a.server)["incarnation"]})
 			}
 			begin(r)
 		})
@@ -89,7 +89,7 @@ func (p *soakPlan) serverRows() {
 				r.await(&b, f.every, func() { begin(r) })
 			}
 			if f.end != nil {
-				f.end(r.machines, a.server)
+				f.end(r.Machines, a.server)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func (p *soakPlan) linkRow() {
 		add(now, "no longer "+f.name, func(r *soakRound) {
 			r.await(&b, f.every, func() { begin(r) })
 			for _, x := range b.proxies {
-				x.mend()
+				x.Mend()
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -19,7 +20,7 @@ type soakRound struct {
 	log     *history.Recorder
 	plan    *soakPlan
 	lapses  []lapse
-	proxies [][]*proxy // by client and server
+	proxies [][]*quorumtest.Proxy // by client and server
 	procs   []*process
 	start   time.Time
 	healed  atomic.Bool
@@ -68,15 +69,15 @@ func (r *soakRound) play() {
 	r.recalled()
 	// What a client left that died runs out. Nothing else needs to: what failed was taken back, and what ended was freed,
 	// as soon as the servers answered.
-	r.clean(r.ttl + 2*r.nodeTimeout)
+	r.Clean(r.ttl + 2*r.nodeTimeout)
 	for _, p := range r.procs {
-		r.must(p.c.Close())
+		r.Must(p.c.Close())
 		p.leases.Wait()
 		for _, x := range r.proxies[p.id] {
-			x.close()
+			x.Close()
 		}
 	}
-	r.clean(0)
+	r.Clean(0)
 }
 
 // befall has everything of a row happen. What takes longer than planned puts off the rest, so that nothing comes closer to
@@ -93,8 +94,8 @@ func (r *soakRound) befall(events []soakEvent) {
 
 // client starts a client that reaches the servers through proxies of its own.
 func (r *soakRound) client(i int, res *history.Guarded) *process {
-	proxies, urls := r.behindProxies()
-	c := r.clientAt(quorum.Config{TTL: r.ttl, NodeTimeout: r.nodeTimeout}, urls)
+	proxies, urls := r.BehindProxies()
+	c := r.ClientAt(quorum.Config{TTL: r.ttl, NodeTimeout: r.nodeTimeout}, urls)
 	schedule := *r.schedule
 	if i == 0 { // it keeps a lock through several faults now and then
 		schedule.longest = 5
@@ -104,7 +105,7 @@ func (r *soakRound) client(i int, res *history.Guarded) *process {
 	if i == r.clients-1 { // the others stay, so that there is work
 		p.vanish = func() {
 			for _, x := range proxies {
-				x.close()
+				x.Close()
 			}
 		}
 	}

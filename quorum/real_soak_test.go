@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/redquorum/redquorum/internal/history"
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/script"
 )
 
 var (
 	soakSeed     = flag.Uint64("soak.seed", 0, "soak: draw the faults and the clients' work from this seed; default: another one each time")
-	soakDuration = flag.Duration("soak.duration", 12*time.Second, "soak: begin rounds for about so long; the first one always comes to its end")
+	soakDuration = flag.Duration("soak.duration", 0, "soak: begin rounds for about so long; the first one always comes to its end; default: no soak")
 )
 
 const (
@@ -38,16 +39,14 @@ const (
 // healed, everybody must get every lock, nothing may be left, and the round's history is checked. The servers live through
 // all rounds.
 func TestRealSoak(t *testing.T) {
-	t.Parallel()
-	s := &soak{machines: startMachines(t, soakNodes), seed: *soakSeed, faults: map[string]int{}, highest: map[string]int64{}}
+	if *soakDuration <= 0 {
+		t.Skip("a soak gets better the longer it runs: -soak.duration says for how long, 12s for one round")
+	}
+	s := &soak{Machines: quorumtest.Start(t, soakNodes), seed: *soakSeed, faults: map[string]int{}, highest: map[string]int64{}}
 	if s.seed == 0 {
 		s.seed = uint64(time.Now().Unix())
 	}
-	duration := *soakDuration
-	if testing.Short() {
-		duration = 0
-	}
-	t.Logf("to repeat the faults: go test ./quorum -run 'TestRealSoak$' -soak.seed=%d", s.seed)
+	t.Logf("to repeat the faults: go test ./quorum -run 'TestRealSoak$' -soak.seed=%d -soak.duration=%v", s.seed, *soakDuration)
 	start := time.Now()
 	for s.rounds = 1; ; s.rounds++ {
 		began := time.Now()
@@ -58,7 +57,7 @@ func TestRealSoak(t *testing.T) {
 			t.Fatalf("round %d: %v\nto repeat its faults: -soak.seed=%d\nThe history:\n%s", s.rounds, err, r.schedule.seed, r.log.History())
 		}
 		t.Logf("%v: %s", time.Since(start).Round(time.Second), s.line())
-		if time.Since(start)+time.Since(began) > duration {
+		if time.Since(start)+time.Since(began) > *soakDuration {
 			break
 		}
 	}
@@ -67,7 +66,7 @@ func TestRealSoak(t *testing.T) {
 
 // soak is what all rounds have in common.
 type soak struct {
-	*machines
+	*quorumtest.Machines
 	tally
 	seed    uint64
 	rounds  int
@@ -103,15 +102,15 @@ func (s *soak) idle() {
 	for _, kind := range kinds {
 		fmt.Fprintf(&counts, "\n%6d %s", s.faults[kind], kind)
 		if s.faults[kind] == 0 {
-			s.t.Errorf("nobody met with %q", kind)
+			s.T.Errorf("nobody met with %q", kind)
 		}
 	}
-	s.t.Logf("seed %d: faults that somebody met with, by kind:%s", s.seed, &counts)
+	s.T.Logf("seed %d: faults that somebody met with, by kind:%s", s.seed, &counts)
 	if s.granted == 0 || s.refused == 0 || s.writes == 0 || s.lost == 0 && s.rounds > 2 {
-		s.t.Error("no grant, no refusal, no write or no loss, and the test shows nothing")
+		s.T.Error("no grant, no refusal, no write or no loss, and the test shows nothing")
 	}
-	if !contains(s.log.String(), "it may have forgotten locks") {
-		s.t.Error("no client saw that a server may have forgotten")
+	if !contains(s.Log.String(), "it may have forgotten locks") {
+		s.T.Error("no client saw that a server may have forgotten")
 	}
 }
 
@@ -155,11 +154,11 @@ func (r *soakRound) succession(h history.History) error {
 // lifetimes checks that whatever stays on the servers besides their records does so for a limited time.
 func (r *soakRound) lifetimes() error {
 	var errs []error
-	for _, s := range r.servers {
-		keys, err := s.Client().Keys(r.t.Context(), "*").Result()
+	for _, s := range r.Servers {
+		keys, err := s.Client().Keys(r.T.Context(), "*").Result()
 		errs = append(errs, err)
 		for _, key := range keys {
-			ttl, err := s.Client().PTTL(r.t.Context(), key).Result()
+			ttl, err := s.Client().PTTL(r.T.Context(), key).Result()
 			errs = append(errs, err)
 			if ttl == -1 && key != script.RecordKey {
 				errs = append(errs, fmt.Errorf("%s stays on %s for ever", key, s.Addr()))

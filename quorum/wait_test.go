@@ -232,6 +232,7 @@ func TestCancelledWaiterLeavesNothingBehind(t *testing.T) {
 
 // Who waits for very many names looks at each of them less often, and tries only when there is a reason.
 func TestWaitingForManyNamesAsksNoMoreThanForAThousand(t *testing.T) {
+	needsLong(t)
 	inBubble(t, 3, func(t *testing.T, cl *cluster) {
 		const names, seconds = 2000, 2
 		for i := range names {

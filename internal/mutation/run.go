@@ -24,7 +24,7 @@ type suite struct {
 	whole bool
 }
 
-// wholeSuite is all tests of some packages that need no redis-server and are done in seconds. The quorum package's
+// wholeSuite is all tests of some packages that need no redis-server and are done in seconds. Those called
 // TestReal... want servers; TestEverySourceIsThere compares the scripts with their files, which no overlay reaches.
 func wholeSuite(packages ...string) suite {
 	return suite{packages: packages, run: "^Test([^R]|R[^e]|Re[^a])", skip: "^(TestEverySourceIsThere|TestHammer)$"}
@@ -92,7 +92,8 @@ func (s suite) test(ctx context.Context, root string, change *overlay) (outcome,
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	// No redis-server: what CI proves here it proves on any machine, and quickly.
-	cmd.Env = append(os.Environ(), "REDQUORUM_REQUIRE_REDIS=", "REDQUORUM_REDIS_SERVER=/nonexistent/redis-server")
+	// And some variants only a crowd notices.
+	cmd.Env = append(os.Environ(), "REDQUORUM_REQUIRE_REDIS=", "REDQUORUM_REDIS_SERVER=/nonexistent/redis-server", "REDQUORUM_LONG=1")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"bufio"
@@ -163,18 +163,18 @@ type worker struct {
 
 // startWorker starts a process that does a task over the machines' servers.
 func (m *machines) startWorker(task string) *worker {
-	m.t.Helper()
-	w := &worker{t: m.t, cmd: exec.Command(os.Args[0])}
+	m.T.Helper()
+	w := &worker{t: m.T, cmd: exec.Command(os.Args[0])}
 	w.cmd.Env = append(os.Environ(), taskVariable+"="+task,
-		nodeVariable+"="+strings.Join(redisserver.URLs(m.servers), ","))
-	w.cmd.Stderr = m.log
+		nodeVariable+"="+strings.Join(redisserver.URLs(m.Servers), ","))
+	w.cmd.Stderr = m.Log
 	in, err := w.cmd.StdinPipe()
-	m.must(err)
+	m.Must(err)
 	out, err := w.cmd.StdoutPipe()
-	m.must(err)
+	m.Must(err)
 	w.in, w.out = in, bufio.NewReader(out)
-	m.must(w.cmd.Start())
-	m.t.Cleanup(func() {
+	m.Must(w.cmd.Start())
+	m.T.Cleanup(func() {
 		_ = w.cmd.Process.Kill() // has ended, if all went well
 		_ = w.cmd.Wait()
 	})

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"errors"
@@ -14,13 +14,13 @@ import (
 func TestRealFullMemoryEndsNoLease(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 3)
-	c, other := m.client(quorum.Config{}), m.client(quorum.Config{})
+	c, other := m.Client(quorum.Config{}), m.Client(quorum.Config{})
 	mustRelease(t, mustGet(t, other, "warm"))
 	l := mustGet(t, c, "stock")
 	m.eventually("on all nodes", m.counts("stock", l.Holder(), "1"))
-	for _, s := range m.servers {
-		m.must(s.Client().ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
-		m.must(s.Client().ConfigSet(t.Context(), "maxmemory", "1").Err())
+	for _, s := range m.Servers {
+		m.Must(s.Client().ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+		m.Must(s.Client().ConfigSet(t.Context(), "maxmemory", "1").Err())
 	}
 	_, err := other.TryAcquire(t.Context(), "another")
 	wantIs(t, err, quorum.ErrNoQuorum)
@@ -34,8 +34,8 @@ func TestRealFullMemoryEndsNoLease(t *testing.T) {
 	m.eventually("two holds on all nodes", m.counts("stock", l.Holder(), "2"))
 	mustRelease(t, inner)
 	m.eventually("one hold on all nodes", m.counts("stock", l.Holder(), "1"))
-	for _, s := range m.servers { // the next renewal comes over new connections
-		m.must(s.Client().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+	for _, s := range m.Servers { // the next renewal comes over new connections
+		m.Must(s.Client().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
 	}
 	for end := time.Now().Add(2 * realTTL); time.Now().Before(end); time.Sleep(realTTL / 20) {
 		if l.Err() != nil {
@@ -50,5 +50,5 @@ func TestRealFullMemoryEndsNoLease(t *testing.T) {
 		}
 	}
 	mustRelease(t, l)
-	m.clean(patience)
+	m.Clean(patience)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func TestRealLeaseSurvivesARollingRestart(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	c, rival := m.client(quorum.Config{}), m.client(quorum.Config{})
+	c, rival := m.Client(quorum.Config{}), m.Client(quorum.Config{})
 	l := mustGet(t, c, "stock")
 	m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
 
@@ -33,9 +33,9 @@ func TestRealLeaseSurvivesARollingRestart(t *testing.T) {
 			}
 		}
 	})
-	for i := range m.servers {
-		m.restart(i)
-		m.eventually("healed", func() bool { return m.hash(i, "stock")[l.Holder()] == "1" })
+	for i := range m.Servers {
+		m.Restart(i)
+		m.eventually("healed", func() bool { return m.Hash(i, "stock")[l.Holder()] == "1" })
 		if fence := m.fence(i, "stock"); fence < l.Token() {
 			t.Errorf("server %d came back with the fence %d, want at least %d", i, fence, l.Token())
 		}
@@ -46,5 +46,5 @@ func TestRealLeaseSurvivesARollingRestart(t *testing.T) {
 		t.Errorf("the lease did not survive: %v", err)
 	}
 	mustRelease(t, l)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -27,30 +27,30 @@ func guarded(t *testing.T, rules ...string) *machines {
 
 // as returns a client that logs in with these credentials.
 func (m *machines) as(credentials string) *quorum.Coordinator {
-	m.t.Helper()
+	m.T.Helper()
 	var urls []string
-	for _, s := range m.servers {
+	for _, s := range m.Servers {
 		urls = append(urls, "redis://"+credentials+s.Addr())
 	}
-	return m.clientAt(quorum.Config{}, urls)
+	return m.ClientAt(quorum.Config{}, urls)
 }
 
 // wantRefused checks that an error came at once, says why, and keeps the secrets.
 func (m *machines) wantRefused(what string, call func(context.Context) error, reason string) {
-	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
+	m.T.Helper()
+	ctx, cancel := context.WithTimeout(m.T.Context(), patience)
 	defer cancel()
 	err := call(ctx)
 	switch {
 	case err == nil:
-		m.t.Errorf("%s: no error, want %s", what, reason)
+		m.T.Errorf("%s: no error, want %s", what, reason)
 	case errors.Is(err, context.DeadlineExceeded):
-		m.t.Errorf("%s waited, for %v, until its context ended", what, patience)
+		m.T.Errorf("%s waited, for %v, until its context ended", what, patience)
 	case !strings.Contains(strings.ToUpper(err.Error()), strings.ToUpper(reason)):
-		m.t.Errorf("%s: %v, want %s", what, err, reason)
+		m.T.Errorf("%s: %v, want %s", what, err, reason)
 	}
-	if told := fmt.Sprint(err, m.log); strings.Contains(told, secret) || strings.Contains(told, wrong) {
-		m.t.Errorf("%s: a password is told: %s", what, told)
+	if told := fmt.Sprint(err, m.Log); strings.Contains(told, secret) || strings.Contains(told, wrong) {
+		m.T.Errorf("%s: a password is told: %s", what, told)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestRealCredentialsThatAreRefusedFailAtOnce(t *testing.T) {
 	}
 	for _, right := range []string{":" + secret + "@", "app:" + secret + "@"} {
 		client := m.as(right)
-		m.must(client.Ping(t.Context()))
+		m.Must(client.Ping(t.Context()))
 		mustRelease(t, mustGet(t, client, "stock"))
 	}
 }
@@ -94,7 +94,7 @@ func TestRealPingTellsWhatIsMissing(t *testing.T) {
 			} else {
 				m.wantRefused("Acquire", anAcquire(client), missing)
 			}
-			m.clean(time.Second)
+			m.Clean(time.Second)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package quorumtest
 
 import (
 	"bytes"
@@ -12,16 +12,17 @@ import (
 	"github.com/redquorum/redquorum/internal/redisserver"
 )
 
-// A proxy stands between a client and a server. It hands on what comes until it is told otherwise; it goes on accepting
+// A Proxy stands between a client and a server. It hands on what comes until it is told otherwise; it goes on accepting
 // in any case, as the kernel of a server does that nobody reaches. Who goes past it still sees the server.
-type proxy struct {
+type Proxy struct {
 	listener net.Listener
 	server   string
 
-	cut               atomic.Bool // swallows whatever comes, in both directions, as a network does that is partitioned
-	requests, replies flow
+	// Cut swallows whatever comes, in both directions, as a network does that is partitioned.
+	Cut               atomic.Bool
+	Requests, Replies Flow
 	gate              atomic.Pointer[chan struct{}] // set: what comes is kept until it is closed
-	hungUp, broken    atomic.Int64                  // connections that the server closed, and that reset broke
+	HungUp, Broken    atomic.Int64                  // connections that the server closed, and that Reset broke
 
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
@@ -29,54 +30,48 @@ type proxy struct {
 	group  sync.WaitGroup
 }
 
-// A flow is one direction, and what has become of what came.
-type flow struct {
-	lost  atomic.Bool
+// A Flow is one direction, and what has become of what came.
+type Flow struct {
+	Lost  atomic.Bool
 	delay atomic.Int64
 
-	passed, vanished, delayed, kept atomic.Int64
-	said                            [len(remarks)]atomic.Int64
+	Passed, Vanished, Delayed, Kept atomic.Int64
+	Said                            [len(Remarks)]atomic.Int64
 }
 
-// remarks are words of a server that show what it does with a request.
-var remarks = [...]string{"NOPERM", "can't run this command", "OOM", "NOSCRIPT", "stranger"}
+// Remarks are words of a server that show what it does with a request.
+var Remarks = [...]string{"NOPERM", "can't run this command", "OOM", "NOSCRIPT", "stranger"}
 
 // note counts the remarks in what has passed.
-func (f *flow) note(b []byte) {
-	f.passed.Add(1)
-	for i, remark := range remarks {
+func (f *Flow) note(b []byte) {
+	f.Passed.Add(1)
+	for i, remark := range Remarks {
 		if bytes.Contains(b, []byte(remark)) {
-			f.said[i].Add(1)
+			f.Said[i].Add(1)
 		}
 	}
 }
 
-// startProxy starts a proxy, for the length of the test.
-func startProxy(t *testing.T, server *redisserver.Server) *proxy {
+// StartProxy starts a proxy, for the length of the test.
+func StartProxy(t *testing.T, server *redisserver.Server) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, server: server.Addr(), conns: map[net.Conn]struct{}{}, closed: make(chan struct{})}
+	p := &Proxy{listener: listener, server: server.Addr(), conns: map[net.Conn]struct{}{}, closed: make(chan struct{})}
 	p.group.Go(p.accept)
-	t.Cleanup(p.close)
+	t.Cleanup(p.Close)
 	return p
 }
 
-// behindProxies starts a proxy for each server, and returns the addresses to go by.
-func (m *machines) behindProxies() (proxies []*proxy, urls []string) {
-	m.t.Helper()
-	for _, s := range m.servers {
-		p := startProxy(m.t, s)
-		proxies, urls = append(proxies, p), append(urls, p.url())
-	}
-	return proxies, urls
-}
+// Addr is where the proxy listens.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
+// URL is the address to go by.
+func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -90,13 +85,13 @@ func (p *proxy) accept() {
 		if !p.open(client, server) {
 			return
 		}
-		p.group.Go(func() { p.pass(server, client, &p.requests) })
-		p.group.Go(func() { p.pass(client, server, &p.replies) })
+		p.group.Go(func() { p.pass(server, client, &p.Requests) })
+		p.group.Go(func() { p.pass(client, server, &p.Replies) })
 	}
 }
 
 // open registers connections, so that they can be broken. It fails once the proxy is closed.
-func (p *proxy) open(conns ...net.Conn) bool {
+func (p *Proxy) open(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
@@ -114,9 +109,9 @@ func (p *proxy) open(conns ...net.Conn) bool {
 }
 
 // pass hands bytes on, as the proxy is told to.
-func (p *proxy) pass(to, from net.Conn, f *flow) {
-	if _, err := io.Copy(valve{p, f, to}, from); err == nil && f == &p.replies {
-		p.hungUp.Add(1)
+func (p *Proxy) pass(to, from net.Conn, f *Flow) {
+	if _, err := io.Copy(valve{p, f, to}, from); err == nil && f == &p.Replies {
+		p.HungUp.Add(1)
 	}
 	_ = to.Close()
 	p.mu.Lock()
@@ -126,14 +121,14 @@ func (p *proxy) pass(to, from net.Conn, f *flow) {
 
 // A valve lets bytes through, now or later, or lets them vanish.
 type valve struct {
-	p  *proxy
-	f  *flow
+	p  *Proxy
+	f  *Flow
 	to net.Conn
 }
 
 func (v valve) Write(b []byte) (int, error) {
 	if delay := time.Duration(v.f.delay.Load()); delay > 0 {
-		v.f.delayed.Add(1)
+		v.f.Delayed.Add(1)
 		late := time.NewTimer(delay)
 		defer late.Stop()
 		select {
@@ -144,53 +139,53 @@ func (v valve) Write(b []byte) (int, error) {
 	}
 	// Also for whoever has gone away meanwhile: the network does not know.
 	if gate := v.p.gate.Load(); gate != nil {
-		v.f.kept.Add(1)
+		v.f.Kept.Add(1)
 		select {
 		case <-*gate:
 		case <-v.p.closed:
 			return 0, net.ErrClosed
 		}
 	}
-	if v.p.cut.Load() || v.f.lost.Load() {
-		v.f.vanished.Add(1)
+	if v.p.Cut.Load() || v.f.Lost.Load() {
+		v.f.Vanished.Add(1)
 		return len(b), nil
 	}
 	v.f.note(b)
 	return v.to.Write(b)
 }
 
-// slow delays what comes, by so much in each direction.
-func (p *proxy) slow(requests, replies time.Duration) {
-	p.requests.delay.Store(int64(requests))
-	p.replies.delay.Store(int64(replies))
+// Slow delays what comes, by so much in each direction.
+func (p *Proxy) Slow(requests, replies time.Duration) {
+	p.Requests.delay.Store(int64(requests))
+	p.Replies.delay.Store(int64(replies))
 }
 
-// hold keeps what comes until mend.
-func (p *proxy) hold() {
+// Hold keeps what comes until Mend.
+func (p *Proxy) Hold() {
 	gate := make(chan struct{})
 	if !p.gate.CompareAndSwap(nil, &gate) {
 		panic("a proxy is held twice")
 	}
 }
 
-// mend ends whatever the proxy was told, and delivers what it kept.
-func (p *proxy) mend() {
-	p.cut.Store(false)
-	p.requests.lost.Store(false)
-	p.replies.lost.Store(false)
-	p.slow(0, 0)
+// Mend ends whatever the proxy was told, and delivers what it kept.
+func (p *Proxy) Mend() {
+	p.Cut.Store(false)
+	p.Requests.Lost.Store(false)
+	p.Replies.Lost.Store(false)
+	p.Slow(0, 0)
 	if gate := p.gate.Swap(nil); gate != nil {
 		close(*gate)
 	}
 }
 
-// reset breaks all connections, and what is under way in them is gone.
-func (p *proxy) reset() {
+// Reset breaks all connections, and what is under way in them is gone.
+func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
 		reset(conn)
-		p.broken.Add(1)
+		p.Broken.Add(1)
 	}
 }
 
@@ -200,8 +195,8 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// close ends the proxy. Closing twice is fine.
-func (p *proxy) close() {
+// Close ends the proxy. Closing twice is fine.
+func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	select {

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 func TestRealSuspendedProcessSeesTheEndAtItsFirstLook(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	workers := map[string]*worker{}
 	tokens := map[string]int64{}
 	for _, way := range []string{"err", "remaining", "done", "context"} {
@@ -26,10 +26,10 @@ func TestRealSuspendedProcessSeesTheEndAtItsFirstLook(t *testing.T) {
 	}
 	for way, w := range workers {
 		line, err := w.out.ReadString('\n')
-		m.must(err)
+		m.Must(err)
 		tokens[way], err = strconv.ParseInt(strings.TrimSpace(line), 10, 64)
-		m.must(err)
-		m.must(w.cmd.Process.Signal(syscall.SIGSTOP))
+		m.Must(err)
+		m.Must(w.cmd.Process.Signal(syscall.SIGSTOP))
 	}
 	suspended := time.Now()
 	successors := map[string]*quorum.Lease{}
@@ -42,9 +42,9 @@ func TestRealSuspendedProcessSeesTheEndAtItsFirstLook(t *testing.T) {
 	time.Sleep(time.Until(suspended.Add(workerTTL + 100*time.Millisecond)))
 
 	for way, w := range workers {
-		m.must(w.cmd.Process.Signal(syscall.SIGCONT))
+		m.Must(w.cmd.Process.Signal(syscall.SIGCONT))
 		var seen look
-		m.must(json.NewDecoder(w.out).Decode(&seen))
+		m.Must(json.NewDecoder(w.out).Decode(&seen))
 		lost := quorum.ErrLost.Error()
 		if seen != (look{Err: lost, Done: true, Context: "context canceled: " + lost}) {
 			t.Errorf("looking at %s first: %+v, want the lease lost", way, seen)
@@ -61,14 +61,14 @@ func TestRealSuspendedProcessSeesTheEndAtItsFirstLook(t *testing.T) {
 		m.eventually("the next holder is on all servers", m.counts(way, l.Holder(), "1"))
 		mustRelease(t, l)
 	}
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 // Whoever has seen that a lease is over finds its contexts over, too: those who look do not wait for whoever ended it
 // to get round to them.
 func TestRealContextsAreOverWithTheirLease(t *testing.T) {
 	m := startMachines(t, 3)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	for range 5 {
 		l := mustGet(t, c, "stock")
 		var under []context.Context
@@ -85,6 +85,6 @@ func TestRealContextsAreOverWithTheirLease(t *testing.T) {
 				t.Fatal("a context outlives its lease")
 			}
 		}
-		m.must(<-released)
+		m.Must(<-released)
 	}
 }

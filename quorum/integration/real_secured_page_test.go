@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"os"
@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/quorum"
 )
 
 // What docs/secured.md tells people to type works: its certificates, its user, its settings.
 func TestRealSecuredPageIsTrue(t *testing.T) {
-	text, err := os.ReadFile("../docs/secured.md")
+	text, err := os.ReadFile("../../docs/secured.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,19 +62,19 @@ func TestRealSecuredPageIsTrue(t *testing.T) {
 			args = append(args, "--"+name, value)
 		}
 	}
-	m := &machines{t: t, timeout: realTimeout, log: &journal{}}
+	m := on(t, &quorumtest.Journal{})
 	var urls []string
 	for range 3 {
 		s := redisserver.StartTLS(t, redisserver.TLS{Cert: file("node1.crt"), Key: file("node1.key"), CA: file("ca.crt")}, args...)
-		m.servers = append(m.servers, s)
+		m.Servers = append(m.Servers, s)
 		urls = append(urls, "rediss://shop:"+secret+"@"+s.SecureAddr()+"?cacert="+file("ca.crt")+"&cert="+file("shop.crt")+"&key="+file("shop.key"))
 	}
-	c := m.clientAt(quorum.Config{Prefix: securedPrefix}, urls)
+	c := m.ClientAt(quorum.Config{Prefix: securedPrefix}, urls)
 	m.reaches(c)
 	mustRelease(t, mustGet(t, c, "stock", quorum.WithWaitTime(10*time.Second)))
 
 	for i, url := range urls {
 		urls[i] = strings.Replace(url, "shop:"+secret+"@", "", 1)
 	}
-	m.wantRefused("Ping of the default user", m.clientAt(quorum.Config{Prefix: securedPrefix}, urls).Ping, "NOAUTH")
+	m.wantRefused("Ping of the default user", m.ClientAt(quorum.Config{Prefix: securedPrefix}, urls).Ping, "NOAUTH")
 }

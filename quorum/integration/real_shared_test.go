@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestRealEverythingAtOnceOnSharedHandles(t *testing.T) {
 	const goroutines, calls, names = 40, 150, 3
 	m := startMachines(t, 3)
 	m.found()
-	c := m.client(quorum.Config{NodeTimeout: 100 * time.Millisecond})
+	c := m.Client(quorum.Config{NodeTimeout: 100 * time.Millisecond})
 	var handles [names]atomic.Pointer[quorum.Lease]
 	mutex := c.Mutex("mutex")
 	var done atomic.Int32
@@ -41,19 +41,19 @@ func TestRealEverythingAtOnceOnSharedHandles(t *testing.T) {
 	over := make(chan struct{})
 	var trouble sync.WaitGroup
 	trouble.Go(func() {
-		for i := 0; ; i = (i + 1) % len(m.servers) {
-			m.pause(i)
+		for i := 0; ; i = (i + 1) % len(m.Servers) {
+			m.Pause(i)
 			select {
 			case <-over:
-				m.resume(i)
+				m.Resume(i)
 				return
 			case <-time.After(time.Duration(rand.IntN(300)) * time.Millisecond):
 			}
-			m.resume(i)
+			m.Resume(i)
 		}
 	})
 	<-halfway
-	m.must(c.Close())
+	m.Must(c.Close())
 	all.Wait()
 	close(over)
 	trouble.Wait()
@@ -65,8 +65,8 @@ func TestRealEverythingAtOnceOnSharedHandles(t *testing.T) {
 
 // held tells whether any server has a lock.
 func (m *machines) held(name string) bool {
-	for i := range m.servers {
-		if len(m.hash(i, name)) > 0 {
+	for i := range m.Servers {
+		if len(m.Hash(i, name)) > 0 {
 			return true
 		}
 	}

@@ -1,9 +1,10 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
 	"testing"
 
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/quorum"
 )
 
@@ -13,21 +14,21 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5, always...)
 	m.found()
-	m.timeout = realTimeout
-	o := office{t: t}
-	var campaigns []*campaign
+	m.Timeout = realTimeout
+	o := quorumtest.Office{T: t}
+	var campaigns []*quorumtest.Campaign
 	for range 3 {
-		campaigns = append(campaigns, campaigning(t, m.client(quorum.Config{}), o.untilLost))
+		campaigns = append(campaigns, quorumtest.Campaigning(t, m.Client(quorum.Config{}), o.UntilLost))
 	}
-	leads := func() bool { return o.sitting() != nil }
+	leads := func() bool { return o.Sitting() != nil }
 	whole := func() bool {
-		term := o.sitting()
+		term := o.Sitting()
 		return term != nil && m.counts("chair", term.Holder(), "1")()
 	}
 	for i := range 3 {
 		m.eventually("a leader, on all nodes", whole)
-		m.kill(i, i+1) // no more than two of five: whoever leads goes on
-		term := o.sitting()
+		m.Kill(i, i+1) // no more than two of five: whoever leads goes on
+		term := o.Sitting()
 		for before := term.Remaining(); ; { // until it was renewed without them
 			if now := term.Remaining(); term.Err() != nil {
 				t.Fatalf("a leader lost its term while three of five servers ran: %v", term.Err())
@@ -37,23 +38,23 @@ func TestRealNeverTwoLeadersWhileServersFail(t *testing.T) {
 				before = now
 			}
 		}
-		m.restart(i, i+1)
+		m.Restart(i, i+1)
 
 		m.eventually("a leader", leads)
-		term = o.sitting()
-		m.kill(0, 1, 2, 3, 4)
+		term = o.Sitting()
+		m.Kill(0, 1, 2, 3, 4)
 		wantDone(t, term, quorum.ErrLost)
-		if o.sitting() != nil {
+		if o.Sitting() != nil {
 			t.Fatal("somebody leads without servers")
 		}
-		m.restart(0, 1, 2, 3, 4)
+		m.Restart(0, 1, 2, 3, 4)
 	}
 	m.eventually("a leader", leads)
-	if o.terms() < 4 {
-		t.Errorf("%d terms: nothing was shown", o.terms())
+	if o.Terms() < 4 {
+		t.Errorf("%d terms: nothing was shown", o.Terms())
 	}
 	for _, k := range campaigns {
-		wantIs(t, k.end(nil), context.Canceled)
+		wantIs(t, k.End(nil), context.Canceled)
 	}
-	m.clean(2 * realTTL)
+	m.Clean(2 * realTTL)
 }

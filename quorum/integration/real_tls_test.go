@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redquorum/redquorum/internal/authority"
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
@@ -32,11 +33,11 @@ const securedPrefix = "shop:"
 // startSecured starts three of them. The servers' certificate is issued by issue.
 func startSecured(t *testing.T, issue func(*authority.Authority, testing.TB, string) authority.Pair) *secured {
 	t.Helper()
-	m := &secured{machines: &machines{t: t, timeout: realTimeout, log: &journal{}}, ca: authority.New(t)}
+	m := &secured{machines: on(t, &quorumtest.Journal{}), ca: authority.New(t)}
 	m.client = m.ca.Issue(t, "client")
 	own := issue(m.ca, t, "server")
 	for range 3 {
-		m.servers = append(m.servers, redisserver.StartTLS(t, redisserver.TLS{Cert: own.Cert, Key: own.Key, CA: m.ca.File},
+		m.Servers = append(m.Servers, redisserver.StartTLS(t, redisserver.TLS{Cert: own.Cert, Key: own.Key, CA: m.ca.File},
 			append([]string{"--user", "app", "on", ">" + secret}, rulesFor(t, securedPrefix)...)...))
 	}
 	return m
@@ -48,7 +49,7 @@ func (m *secured) urls(password string, files map[string]string) (urls []string)
 	for option, file := range files {
 		options.Set(option, file)
 	}
-	for _, s := range m.servers {
+	for _, s := range m.Servers {
 		urls = append(urls, "rediss://app:"+password+"@"+s.SecureAddr()+"?"+options.Encode())
 	}
 	return urls
@@ -60,8 +61,8 @@ func (m *secured) files() map[string]string {
 }
 
 func (m *secured) open(password string, files map[string]string) *quorum.Coordinator {
-	m.t.Helper()
-	return m.clientAt(quorum.Config{Prefix: securedPrefix}, m.urls(password, files))
+	m.T.Helper()
+	return m.ClientAt(quorum.Config{Prefix: securedPrefix}, m.urls(password, files))
 }
 
 func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
@@ -72,18 +73,18 @@ func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
 
 	// Whoever has the certificates in memory makes the nodes himself.
 	var nodes []*node.Node
-	for _, s := range m.servers {
+	for _, s := range m.Servers {
 		n, err := node.New(&redis.Options{
 			Addr: s.SecureAddr(), Username: "app", Password: secret,
 			TLSConfig: &tls.Config{RootCAs: m.ca.Pool, Certificates: []tls.Certificate{m.client.TLS}},
 		})
-		m.must(err)
+		m.Must(err)
 		nodes = append(nodes, n)
 	}
 	other, err := quorum.New(nodes, quorum.Config{
-		TTL: realTTL, NodeTimeout: realTimeout, Prefix: securedPrefix, Logger: slog.New(slog.NewTextHandler(m.log, nil)),
+		TTL: realTTL, NodeTimeout: realTimeout, Prefix: securedPrefix, Logger: slog.New(slog.NewTextHandler(m.Log, nil)),
 	})
-	m.must(err)
+	m.Must(err)
 	defer other.Close()
 
 	l := mustGet(t, c, "stock")
@@ -96,18 +97,18 @@ func TestRealSecuredClusterDoesWhatAnyDoes(t *testing.T) {
 		}
 		got <- l
 	}()
-	for i := range m.servers { // over TLS, too: the user knows no other way in
+	for i := range m.Servers { // over TLS, too: the user knows no other way in
 		m.eventually("the waiter listens", func() bool { return m.listeners(i, script.Channel(securedPrefix+"stock")) == 1 })
 	}
 	mustRelease(t, l)
 	l = <-got
 
 	// A node that hangs costs nothing, and is in time again when it wakes.
-	m.pause(0)
+	m.Pause(0)
 	mustRelease(t, l)
 	mustRelease(t, mustGet(t, c, "stock"))
-	m.resume(0)
-	m.clean(patience)
+	m.Resume(0)
+	m.Clean(patience)
 }
 
 // Who is not let in is told why, at once, with the node's name and without the password: to wait would not help.
@@ -141,17 +142,17 @@ func TestRealSecuredClusterSaysWhoIsNotLetIn(t *testing.T) {
 		"servers whose certificate is too old": {outdated, secret, outdated.files(), "expired"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			m := &secured{machines: &machines{t: t, timeout: realTimeout, log: m.log, servers: c.m.servers}}
+			m := &secured{machines: on(t, m.Log, c.m.Servers...)}
 			client := m.open(c.password, c.files)
 			var told error
 			m.wantRefused("Ping", func(ctx context.Context) error { told = client.Ping(ctx); return told }, c.why)
-			for _, s := range m.servers {
+			for _, s := range m.Servers {
 				if told == nil || !strings.Contains(told.Error(), s.SecureAddr()+" failed: ") {
 					t.Errorf("%v: does not say why %s failed", told, s.SecureAddr())
 				}
 			}
 			m.wantRefused("Acquire", anAcquire(client), c.why)
-			m.clean(time.Second)
+			m.Clean(time.Second)
 		})
 	}
 }
@@ -163,10 +164,10 @@ func TestRealServerThatHangsInTheHandshakeCostsANodeTimeout(t *testing.T) {
 	urls := m.urls(secret, m.files())
 	for i := range 2 {
 		l, err := net.Listen("tcp4", "127.0.0.1:0") // the kernel accepts for it
-		m.must(err)
+		m.Must(err)
 		defer l.Close()
-		urls[i] = strings.Replace(urls[i], m.servers[i].SecureAddr(), l.Addr().String(), 1)
-		c := m.clientAt(quorum.Config{Prefix: securedPrefix, NoRestartGuard: true}, urls)
+		urls[i] = strings.Replace(urls[i], m.Servers[i].SecureAddr(), l.Addr().String(), 1)
+		c := m.ClientAt(quorum.Config{Prefix: securedPrefix, NoRestartGuard: true}, urls)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		start := time.Now()
 		lease, err := c.Acquire(ctx, "stock", quorum.WithWaitTime(0))
@@ -184,7 +185,7 @@ func TestRealServerThatHangsInTheHandshakeCostsANodeTimeout(t *testing.T) {
 				t.Errorf("after %v: %v", took, err)
 			}
 		}
-		m.must(c.Close())
+		m.Must(c.Close())
 	}
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }

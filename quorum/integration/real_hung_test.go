@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -17,16 +17,16 @@ func TestRealHungServersCostNothingAndAreCleanWhenTheyWake(t *testing.T) {
 		attempts    = 10
 	)
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{TTL: time.Hour, NodeTimeout: nodeTimeout})
+	c := m.Client(quorum.Config{TTL: time.Hour, NodeTimeout: nodeTimeout})
 	cycles(t, c, 50) // connections, scripts
 	// What else runs on the machine disturbs one measurement or the other; it is enough that the two were alike once.
 	for attempt := 1; ; attempt++ {
 		acquire, release := cycles(t, c, 100)
-		m.pause(0, 3)
+		m.Pause(0, 3)
 		hungAcquire, hungRelease := cycles(t, c, 100)
-		m.resume(0, 3)
+		m.Resume(0, 3)
 		t.Logf("healthy: acquire %v, release %v; two servers hung: %v, %v", acquire, release, hungAcquire, hungRelease)
-		m.clean(5 * time.Second)
+		m.Clean(5 * time.Second)
 		if hungAcquire <= 2*acquire && hungRelease <= 2*release {
 			break
 		}
@@ -56,16 +56,16 @@ func cycles(t *testing.T, c *quorum.Coordinator, n int) (acquire, release time.D
 // Close gives back what is held, and waits for hung servers no longer than it promises.
 func TestRealCloseIsBoundedWhileServersHang(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{TTL: time.Hour})
+	c := m.Client(quorum.Config{TTL: time.Hour})
 	for _, name := range []string{"a", "b", "c"} {
 		l := mustGet(t, c, name)
 		m.eventually("on all servers", m.counts(name, l.Holder(), "1"))
 	}
-	m.pause(0, 3)
+	m.Pause(0, 3)
 	late, err := c.TryAcquire(t.Context(), "d")
-	m.must(err)
+	m.Must(err)
 	start := time.Now()
-	m.must(c.Close())
+	m.Must(c.Close())
 	if took, limit := time.Since(start), 2*realTimeout+time.Second; took > limit {
 		t.Errorf("Close took %v, want at most %v", took, limit)
 	} else {
@@ -74,7 +74,7 @@ func TestRealCloseIsBoundedWhileServersHang(t *testing.T) {
 	wantIs(t, late.Err(), quorum.ErrReleased)
 	for _, i := range []int{1, 2, 4} {
 		for _, name := range []string{"a", "b", "c", "d"} {
-			if hash := m.hash(i, name); len(hash) > 0 {
+			if hash := m.Hash(i, name); len(hash) > 0 {
 				t.Errorf("server %d still has %s: %v", i, name, hash)
 			}
 		}
@@ -85,7 +85,7 @@ func TestRealCloseIsBoundedWhileServersHang(t *testing.T) {
 // the caller is gone.
 func TestRealDeadlineInMidAcquireLeavesNothing(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{TTL: time.Hour})
+	c := m.Client(quorum.Config{TTL: time.Hour})
 	cycles(t, c, 10)
 	acquire, _ := cycles(t, c, 50)
 	cut := 0
@@ -102,14 +102,14 @@ func TestRealDeadlineInMidAcquireLeavesNothing(t *testing.T) {
 		wantIsNot(t, err, quorum.ErrNotAcquired)
 	}
 	t.Logf("%d of 300 were cut off", cut)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 
-	m.pause(0, 1, 2) // now every acquire is cut off, having two servers
+	m.Pause(0, 1, 2) // now every acquire is cut off, having two servers
 	ctx, cancel := context.WithTimeout(t.Context(), realTimeout/2)
 	defer cancel()
 	_, err := c.Acquire(ctx, "stock")
 	wantIs(t, err, context.DeadlineExceeded)
 	wantIsNot(t, err, quorum.ErrNotAcquired)
-	m.resume(0, 1, 2)
-	m.clean(5 * time.Second)
+	m.Resume(0, 1, 2)
+	m.Clean(5 * time.Second)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func TestRealExactlyOneOfSimultaneousTriesWins(t *testing.T) {
 	m := startMachines(t, 5)
 	var c [clients]*quorum.Coordinator
 	for i := range c {
-		c[i] = m.client(quorum.Config{TTL: time.Minute, NodeTimeout: 5 * time.Second})
+		c[i] = m.Client(quorum.Config{TTL: time.Minute, NodeTimeout: 5 * time.Second})
 	}
 	var wins [clients]int
 	for round := range rounds {
@@ -54,14 +54,14 @@ func TestRealExactlyOneOfSimultaneousTriesWins(t *testing.T) {
 		mustRelease(t, leases[winner])
 	}
 	t.Logf("%d rounds, won by %v", rounds, wins)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 // Thousands of locks, taken and given back as fast as it goes: a release that overtook a late grant would leave a key.
 func TestRealUncontendedCyclesLeaveNothing(t *testing.T) {
 	const callers, each = 10, 500
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{TTL: time.Hour, NodeTimeout: patience})
+	c := m.Client(quorum.Config{TTL: time.Hour, NodeTimeout: patience})
 	start := time.Now()
 	var all sync.WaitGroup
 	for caller := range callers {
@@ -83,7 +83,7 @@ func TestRealUncontendedCyclesLeaveNothing(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d cycles in %v", callers*each, time.Since(start))
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 // A hundred goroutines share ten variables, each guarded by a lock and by nothing else: the race detector checks that
@@ -91,7 +91,7 @@ func TestRealUncontendedCyclesLeaveNothing(t *testing.T) {
 func TestRealLockOrdersWhatIsDoneUnderIt(t *testing.T) {
 	const names, goroutines, each = 10, 100, 5
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	var counts [names]int
 	var all sync.WaitGroup
 	for g := range goroutines {
@@ -110,5 +110,5 @@ func TestRealLockOrdersWhatIsDoneUnderIt(t *testing.T) {
 			t.Errorf("name %d: counted to %d, want %d", i, count, want)
 		}
 	}
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 // HGETALL shows the holder and its true hold count, as Redisson's does.
 func TestRealServersShowTheHoldCount(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	outer := mustGet(t, c, "stock")
 	shows := func(count int) {
 		t.Helper()
@@ -33,19 +33,19 @@ func TestRealServersShowTheHoldCount(t *testing.T) {
 		shows(len(holds))
 	}
 	mustRelease(t, outer)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 // A nested hold that gets no quorum leaves the outer one as it was, on every server, and for good.
 func TestRealFailedNestedHoldLeavesTheOuterOneWhole(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	outer := mustGet(t, c, "stock")
 	m.eventually("on all servers", m.counts("stock", outer.Holder(), "1"))
-	m.must(outer.Renew(t.Context())) // so that there is time for three servers to hang
-	m.pause(0, 1, 2)
+	m.Must(outer.Renew(t.Context())) // so that there is time for three servers to hang
+	m.Pause(0, 1, 2)
 	_, err := c.TryAcquire(outer.Context(t.Context()), "stock")
-	m.resume(0, 1, 2)
+	m.Resume(0, 1, 2)
 	wantIs(t, err, quorum.ErrNoQuorum)
 	m.eventually("hold count 1 again", m.counts("stock", outer.Holder(), "1"))
 	if err := outer.Err(); err != nil || outer.HoldCount() != 1 {
@@ -57,5 +57,5 @@ func TestRealFailedNestedHoldLeavesTheOuterOneWhole(t *testing.T) {
 		t.Error("the hold count changed")
 	}
 	mustRelease(t, outer)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"testing"
@@ -13,10 +13,10 @@ import (
 func TestRealTokensGrowThroughTheLossOfCounters(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	ahead := time.Now().Add(time.Hour).UnixMicro()
-	for i, s := range m.servers {
-		m.must(s.Client().Set(t.Context(), script.FenceKey("stock"), ahead+int64(1000*i), time.Hour).Err())
+	for i, s := range m.Servers {
+		m.Must(s.Client().Set(t.Context(), script.FenceKey("stock"), ahead+int64(1000*i), time.Hour).Err())
 	}
 	last := ahead
 	// A lease that is released, and one that is held when the server forgets.
@@ -30,23 +30,23 @@ func TestRealTokensGrowThroughTheLossOfCounters(t *testing.T) {
 		return l
 	}
 	told := func() bool {
-		for i := range m.servers {
+		for i := range m.Servers {
 			if m.fence(i, "stock") < last {
 				return false
 			}
 		}
 		return true
 	}
-	for i, s := range m.servers {
+	for i, s := range m.Servers {
 		mustRelease(t, grant())
 		m.eventually("every server was told the token", told)
-		m.must(s.Client().FlushAll(t.Context()).Err())
+		m.Must(s.Client().FlushAll(t.Context()).Err())
 
 		l := grant()
 		m.eventually("every server was told the token", told)
-		m.restart(i)
+		m.Restart(i)
 		m.eventually("the token is restored with the lease", told)
 		mustRelease(t, l)
 	}
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -77,27 +77,27 @@ func TestRealConnectionToAServerThatHasMovedIsGivenUp(t *testing.T) {
 
 // tried tries to have a lock, and gives it back.
 func (m *machines) tried(c *quorum.Coordinator, name string) error {
-	m.t.Helper()
-	l, err := c.TryAcquire(m.t.Context(), name)
+	m.T.Helper()
+	l, err := c.TryAcquire(m.T.Context(), name)
 	if err == nil {
-		mustRelease(m.t, l)
+		mustRelease(m.T, l)
 	}
 	return err
 }
 
 // had waits until a lock can be had, and gives it back.
 func (m *machines) had(c *quorum.Coordinator, name string) {
-	m.t.Helper()
+	m.T.Helper()
 	m.eventually("the lock can be had", func() bool { return m.tried(c, name) == nil })
 }
 
 // movable returns a client whose addresses lead to the servers, and what makes them lead to others. Connections do not move
 // with an address: those to some servers end, or to all if none is named.
 func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func(ends ...int)) {
-	m.t.Helper()
+	m.T.Helper()
 	var moved atomic.Bool
 	var nodes []*node.Node
-	for i := range m.servers {
+	for i := range m.Servers {
 		n, err := node.New(&redis.Options{
 			Addr: fmt.Sprintf("node-%d.test:6379", i),
 			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -105,23 +105,23 @@ func (m *machines) movable(to func(i int) int) (c *quorum.Coordinator, move func
 				if moved.Load() {
 					at = to(i)
 				}
-				return new(net.Dialer).DialContext(ctx, "tcp", m.servers[at].Addr())
+				return new(net.Dialer).DialContext(ctx, "tcp", m.Servers[at].Addr())
 			},
 		})
-		m.must(err)
+		m.Must(err)
 		nodes = append(nodes, n)
 	}
-	c, err := quorum.New(nodes, quorum.Config{TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.log, nil))})
-	m.must(err)
-	m.t.Cleanup(func() { _ = c.Close() })
+	c, err := quorum.New(nodes, quorum.Config{TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.Log, nil))})
+	m.Must(err)
+	m.T.Cleanup(func() { _ = c.Close() })
 	return c, func(ends ...int) {
-		m.t.Helper()
+		m.T.Helper()
 		moved.Store(true)
-		for i, s := range m.servers {
+		for i, s := range m.Servers {
 			if len(ends) > 0 && !slices.Contains(ends, i) {
 				continue
 			}
-			m.must(s.Client().Do(m.t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+			m.Must(s.Client().Do(m.T.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
 		}
 	}
 }
@@ -133,11 +133,11 @@ func TestRealFewConnectionsAreShared(t *testing.T) {
 		t.Run(option, func(t *testing.T) {
 			m := startMachines(t, 3)
 			m.found()
-			urls := redisserver.URLs(m.servers)
+			urls := redisserver.URLs(m.Servers)
 			for i := range urls {
 				urls[i] += option
 			}
-			c := m.clientAt(quorum.Config{}, urls)
+			c := m.ClientAt(quorum.Config{}, urls)
 			var all sync.WaitGroup
 			for i := range 20 {
 				all.Go(func() {

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"cmp"
@@ -29,14 +29,14 @@ func TestRealNeverTwoHoldersWhileServersFail(t *testing.T) {
 		m.eventually("work goes on: "+what, func() bool { return told.len() > n+20 })
 	}
 	goesOn("from the start")
-	for i := range m.servers {
-		m.pause(i)
+	for i := range m.Servers {
+		m.Pause(i)
 		goesOn("one server hangs")
-		m.resume(i)
+		m.Resume(i)
 		goesOn("it is back")
-		m.kill(i)
+		m.Kill(i)
 		goesOn("one server is dead")
-		m.restart(i)
+		m.Restart(i)
 		goesOn("it is back, empty")
 		m.eventually("it votes again", func() bool { return m.settled(i) && !m.inQuarantine(i) })
 	}
@@ -46,7 +46,7 @@ func TestRealNeverTwoHoldersWhileServersFail(t *testing.T) {
 		_ = w.in.Close()
 	}
 	told.group.Wait() // every process has made its last release
-	m.clean(time.Second)
+	m.Clean(time.Second)
 	for _, w := range crew {
 		w.wait()
 	}

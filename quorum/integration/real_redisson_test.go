@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -25,18 +25,18 @@ type redisson struct {
 const redissonTTL = 30_000
 
 func (r redisson) eval(i int, source string, keys []string, args ...any) any {
-	r.m.t.Helper()
-	v, err := r.m.servers[i].Client().Eval(r.m.t.Context(), source, keys, args...).Result()
+	r.m.T.Helper()
+	v, err := r.m.Servers[i].Client().Eval(r.m.T.Context(), source, keys, args...).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}
-	r.m.must(err)
+	r.m.Must(err)
 	return v
 }
 
 // acquire returns nil where it has the lock, else how long the lock lives.
 func (r redisson) acquire(i int) any {
-	r.m.t.Helper()
+	r.m.T.Helper()
 	return r.eval(i, `
 		if (redis.call('exists', KEYS[1]) == 0) then
 			redis.call('hincrby', KEYS[1], ARGV[2], 1);
@@ -54,7 +54,7 @@ func (r redisson) acquire(i int) any {
 
 // renew returns 1 where it has the lock.
 func (r redisson) renew(i int) any {
-	r.m.t.Helper()
+	r.m.T.Helper()
 	return r.eval(i, `
 		if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then
 			redis.call('pexpire', KEYS[1], ARGV[1]);
@@ -66,7 +66,7 @@ func (r redisson) renew(i int) any {
 
 // unlock returns nil where it does not have the lock, 0 where it still has it, 1 where it is free now.
 func (r redisson) unlock(i int) any {
-	r.m.t.Helper()
+	r.m.T.Helper()
 	return r.eval(i, `
 		if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then
 			return nil;
@@ -84,10 +84,10 @@ func (r redisson) unlock(i int) any {
 
 // everywhere runs a step on every server and checks what it returns.
 func (r redisson) everywhere(what string, step func(int) any, want any) {
-	r.m.t.Helper()
-	for i := range r.m.servers {
+	r.m.T.Helper()
+	for i := range r.m.Servers {
 		if got := step(i); got != want {
-			r.m.t.Fatalf("Redisson's %s on server %d: %v, want %v", what, i, got, want)
+			r.m.T.Fatalf("Redisson's %s on server %d: %v, want %v", what, i, got, want)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func withRedisson(t *testing.T, test func(*testing.T, *machines, redisson)) {
 			t.Parallel()
 			m := startMachines(t, 5)
 			r := redisson{m: m, name: c.name, channel: c.channel}
-			for i := range m.servers {
+			for i := range m.Servers {
 				r.holders = append(r.holders, fmt.Sprintf(c.holder, i))
 			}
 			test(t, m, r)
@@ -115,10 +115,10 @@ func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
-		c := m.client(quorum.Config{})
+		c := m.Client(quorum.Config{})
 		l := mustGet(t, c, r.name)
 		m.eventually("on all servers", m.counts(r.name, l.Holder(), "1"))
-		for i := range m.servers {
+		for i := range m.Servers {
 			if ttl, ok := r.acquire(i).(int64); !ok || ttl <= 0 || ttl > realTTL.Milliseconds() {
 				t.Errorf("Redisson's acquire on server %d: %v, want our lock's TTL", i, ttl)
 			}
@@ -126,7 +126,7 @@ func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
 		r.everywhere("renewal of our lock", r.renew, int64(0))
 		r.everywhere("unlock of our lock", r.unlock, nil)
 		mustRelease(t, l)
-		m.clean(time.Second)
+		m.Clean(time.Second)
 
 		r.everywhere("acquire", r.acquire, nil)
 		r.everywhere("second acquire", r.acquire, nil)
@@ -144,7 +144,7 @@ func TestRealRedissonAndWeExcludeEachOther(t *testing.T) {
 			r.everywhere("unlock", r.unlock, left)
 		}
 		mustRelease(t, mustGet(t, c, r.name))
-		m.clean(time.Second)
+		m.Clean(time.Second)
 	})
 }
 
@@ -154,7 +154,7 @@ func TestRealRedissonWakesUs(t *testing.T) {
 	// A waiter that hears nothing tries every half a second at the least. So it was woken if it comes sooner, once.
 	const soon, attempts = 200 * time.Millisecond, 5
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
-		c := m.client(quorum.Config{})
+		c := m.Client(quorum.Config{})
 		for attempt := 1; ; attempt++ {
 			r.everywhere("acquire", r.acquire, nil)
 			got := make(chan *quorum.Lease, 1)
@@ -165,7 +165,7 @@ func TestRealRedissonWakesUs(t *testing.T) {
 				}
 				got <- l
 			}()
-			for i := range m.servers {
+			for i := range m.Servers {
 				m.eventually("we listen", func() bool { return m.listeners(i, r.channel) == 1 })
 			}
 			m.poll() // the next one is more than soon away
@@ -185,21 +185,21 @@ func TestRealRedissonWakesUs(t *testing.T) {
 				t.Fatalf("after %d unlocks never woken within %v, at last %v", attempts, soon, took)
 			}
 		}
-		m.clean(time.Second)
+		m.Clean(time.Second)
 	})
 }
 
 func TestRealRedissonIsWokenByUs(t *testing.T) {
 	redisserver.Require(t)
 	withRedisson(t, func(t *testing.T, m *machines, r redisson) {
-		l := mustGet(t, m.client(quorum.Config{}), r.name)
+		l := mustGet(t, m.Client(quorum.Config{}), r.name)
 		m.eventually("on all servers", m.counts(r.name, l.Holder(), "1"))
 		var waiting []*redis.PubSub
-		for _, s := range m.servers {
+		for _, s := range m.Servers {
 			p := s.Client().Subscribe(t.Context(), r.channel)
 			t.Cleanup(func() { _ = p.Close() })
 			_, err := p.Receive(t.Context()) // the confirmation
-			m.must(err)
+			m.Must(err)
 			waiting = append(waiting, p)
 		}
 		mustRelease(t, l)
@@ -207,7 +207,7 @@ func TestRealRedissonIsWokenByUs(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			msg, err := p.ReceiveMessage(ctx)
 			cancel()
-			m.must(err)
+			m.Must(err)
 			if msg.Payload != "0" {
 				t.Errorf("server %d announced %q, want Redisson's unlock message 0", i, msg.Payload)
 			}
@@ -220,8 +220,8 @@ func TestRealRedissonIsWokenByUs(t *testing.T) {
 
 // listeners counts the subscribers of a channel on a server.
 func (m *machines) listeners(i int, channel string) int64 {
-	m.t.Helper()
-	n, err := m.servers[i].Client().PubSubNumSub(m.t.Context(), channel).Result()
-	m.must(err)
+	m.T.Helper()
+	n, err := m.Servers[i].Client().PubSubNumSub(m.T.Context(), channel).Result()
+	m.Must(err)
 	return n[channel]
 }

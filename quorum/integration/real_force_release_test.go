@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"errors"
@@ -13,17 +13,17 @@ import (
 func TestRealForceReleaseWithANodeDownStopsTheHolder(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 3)
-	holder, operator, other := m.client(quorum.Config{TTL: 4 * realTTL}), m.client(quorum.Config{}), m.client(quorum.Config{})
+	holder, operator, other := m.Client(quorum.Config{TTL: 4 * realTTL}), m.Client(quorum.Config{}), m.Client(quorum.Config{})
 	l := mustGet(t, holder, "stock")
 	m.eventually("on all nodes", m.counts("stock", l.Holder(), "1"))
-	m.kill(2)
+	m.Kill(2)
 	held, err := operator.ForceRelease(t.Context(), "stock")
 	wantIs(t, err, quorum.ErrNotFreed)
 	var qe *quorum.QuorumError
 	if !held || !errors.As(err, &qe) || qe.RetryAfter <= 0 || qe.RetryAfter > 4*realTTL+time.Second {
 		t.Errorf("held %v, %+v", held, qe)
 	}
-	if len(m.hash(0, "stock")) != 1 || len(m.hash(1, "stock")) != 1 {
+	if len(m.Hash(0, "stock")) != 1 || len(m.Hash(1, "stock")) != 1 {
 		t.Error("a key was deleted")
 	}
 	wantDone(t, l, quorum.ErrLost)
@@ -34,7 +34,7 @@ func TestRealForceReleaseWithANodeDownStopsTheHolder(t *testing.T) {
 func TestRealForceReleaseSurvivesTheLossOfAServer(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 3)
-	holder, operator, next := m.client(quorum.Config{TTL: 6 * realTTL}), m.client(quorum.Config{}), m.client(quorum.Config{TTL: 6 * realTTL})
+	holder, operator, next := m.Client(quorum.Config{TTL: 6 * realTTL}), m.Client(quorum.Config{}), m.Client(quorum.Config{TTL: 6 * realTTL})
 	old := mustGet(t, holder, "stock")
 	m.eventually("on all nodes", m.counts("stock", old.Holder(), "1"))
 	if held, err := operator.ForceRelease(t.Context(), "stock"); err != nil || !held {
@@ -42,14 +42,14 @@ func TestRealForceReleaseSurvivesTheLossOfAServer(t *testing.T) {
 	}
 	l := mustGet(t, next, "stock")
 	m.eventually("on all nodes", m.counts("stock", l.Holder(), "1"))
-	m.restart(1)
-	m.pause(0)
+	m.Restart(1)
+	m.Pause(0)
 	err := old.Renew(t.Context())
 	wantIs(t, err, quorum.ErrLost)
 	wantDone(t, old, quorum.ErrLost)
 	if err := l.Renew(t.Context()); err != nil {
 		t.Errorf("the next holder: %v", err)
 	}
-	m.resume(0)
+	m.Resume(0)
 	mustRelease(t, l)
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -18,15 +18,15 @@ const slowClocks = 0.2
 func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	proxies, urls := m.behindProxies()
-	c := m.clientAt(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks}, urls)
+	proxies, urls := m.BehindProxies()
+	c := m.ClientAt(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks}, urls)
 	l := mustGet(t, c, "stock")
 	ctx := l.Context(t.Context())
 	m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
 	m.renewed("stock")
 
 	for _, p := range proxies {
-		p.cut.Store(true)
+		p.Cut.Store(true)
 	}
 	expiry := m.firstExpiry("stock") // a renewal that is under way still, and answered to nobody, only makes it later
 	wantDone(t, l, quorum.ErrLost)
@@ -39,7 +39,7 @@ func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
 	}
 	wantIs(t, l.Release(t.Context()), quorum.ErrLost)
 
-	next := mustGet(t, m.client(quorum.Config{}), "stock")
+	next := mustGet(t, m.Client(quorum.Config{}), "stock")
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d after %d", next.Token(), l.Token())
 	}
@@ -50,7 +50,7 @@ func TestRealHolderThatIsCutOffEndsBeforeItsKeys(t *testing.T) {
 // needs to notice the end.
 func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{})
+	c := m.Client(quorum.Config{})
 	for range 20 {
 		l := mustGet(t, c, "stock", quorum.WithLeaseTime(realTTL))
 		m.eventually("on all servers", m.counts("stock", l.Holder(), "1"))
@@ -65,7 +65,7 @@ func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 			t.Errorf("believed until %v, and a key expires at %v", end, expiry)
 		}
 		mustRelease(t, l)
-		m.clean(time.Second)
+		m.Clean(time.Second)
 	}
 }
 
@@ -73,27 +73,27 @@ func TestRealLeaseIsBelievedForLessThanItsKeysLive(t *testing.T) {
 func TestRealHolderOfStoppedServersLosesTheLease(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 5)
-	c := m.client(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks})
+	c := m.Client(quorum.Config{NodeTimeout: sitOut, DriftFactor: slowClocks})
 	l := mustGet(t, c, "stock")
-	m.pause(0, 1, 2, 3, 4)
+	m.Pause(0, 1, 2, 3, 4)
 	stopped := time.Now() // every request that was answered began before, and so every key may be gone a TTL later
 	wantDone(t, l, quorum.ErrLost)
 	if took := time.Since(stopped); took >= realTTL {
 		t.Errorf("the end was seen %v after the servers stopped, with a TTL of %v", took, realTTL)
 	}
-	m.resume(0, 1, 2, 3, 4)
+	m.Resume(0, 1, 2, 3, 4)
 	// The renewals in the servers' sockets restore nothing.
-	next := mustGet(t, m.client(quorum.Config{}), "stock")
+	next := mustGet(t, m.Client(quorum.Config{}), "stock")
 	if next.Token() <= l.Token() {
 		t.Errorf("token %d after %d", next.Token(), l.Token())
 	}
 	mustRelease(t, next)
-	m.clean(patience)
+	m.Clean(patience)
 }
 
 // renewed waits until a key lives for longer on every server than it did.
 func (m *machines) renewed(name string) {
-	m.t.Helper()
+	m.T.Helper()
 	before := m.everywhere(name)
 	m.eventually("it is renewed", func() bool {
 		now := m.expiries(name)
@@ -109,7 +109,7 @@ func (m *machines) renewed(name string) {
 // everywhere waits until a key is on every server, and tells when it expires on each. It has been had when a quorum has it, and the
 // others may be late.
 func (m *machines) everywhere(name string) (expiries []time.Time) {
-	m.t.Helper()
+	m.T.Helper()
 	m.eventually("it is everywhere", func() bool {
 		expiries = m.expiries(name)
 		return expiries != nil
@@ -119,7 +119,7 @@ func (m *machines) everywhere(name string) (expiries []time.Time) {
 
 // firstExpiry is when the key expires on the first server that lets it; zero if it is gone from one.
 func (m *machines) firstExpiry(name string) time.Time {
-	m.t.Helper()
+	m.T.Helper()
 	all := m.expiries(name)
 	if all == nil {
 		return time.Time{}
@@ -129,10 +129,10 @@ func (m *machines) firstExpiry(name string) time.Time {
 
 // expiries are when the key expires on each server; nil if it is gone from one: it expired at some time before now.
 func (m *machines) expiries(name string) (all []time.Time) {
-	m.t.Helper()
-	for _, s := range m.servers {
-		at, err := s.Client().PExpireTime(m.t.Context(), name).Result()
-		m.must(err)
+	m.T.Helper()
+	for _, s := range m.Servers {
+		at, err := s.Client().PExpireTime(m.T.Context(), name).Result()
+		m.Must(err)
 		if at < 0 {
 			return nil
 		}

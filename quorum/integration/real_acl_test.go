@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 
 // permit lets user "app" do what some rules say, and no more, on all servers.
 func (m *machines) permit(rules []string) {
-	m.t.Helper()
+	m.T.Helper()
 	words := []any{"ACL", "SETUSER", "app", "reset", "on", ">" + secret}
 	for _, rule := range rules {
 		words = append(words, rule)
 	}
-	for _, s := range m.servers {
-		m.must(s.Client().Do(m.t.Context(), words...).Err())
+	for _, s := range m.Servers {
+		m.Must(s.Client().Do(m.T.Context(), words...).Err())
 	}
 }
 
@@ -44,12 +44,12 @@ func rulesFor(t *testing.T, prefix string) []string {
 
 // app returns a client that logs in as that user.
 func (m *machines) app(prefix string) *quorum.Coordinator {
-	m.t.Helper()
+	m.T.Helper()
 	var urls []string
-	for _, s := range m.servers {
+	for _, s := range m.Servers {
 		urls = append(urls, "redis://app:"+secret+"@"+s.Addr())
 	}
-	return m.clientAt(quorum.Config{Prefix: prefix}, urls)
+	return m.ClientAt(quorum.Config{Prefix: prefix}, urls)
 }
 
 func TestRealACLSufficesForEverything(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRealACLSufficesForEverything(t *testing.T) {
 				t.Parallel()
 				m := confined(t, prefix)
 				m.eachStep(prefix, name)
-				if logged := m.log.String(); strings.Contains(logged, "NOPERM") || strings.Contains(logged, "can't") || strings.Contains(logged, "refuses") {
+				if logged := m.Log.String(); strings.Contains(logged, "NOPERM") || strings.Contains(logged, "can't") || strings.Contains(logged, "refuses") {
 					t.Errorf("logged: %s", logged)
 				}
 			})
@@ -75,20 +75,20 @@ func TestRealACLSufficesForEverything(t *testing.T) {
 
 // eachStep does all that can be done with a lock.
 func (m *machines) eachStep(prefix, name string) {
-	t, key := m.t, prefix+name
+	t, key := m.T, prefix+name
 	t.Helper()
 	c, other := m.app(prefix), m.app(prefix)
 	m.reaches(c)
 
 	// The nodes do not agree on a token, and those that store less are raised.
-	for i, s := range m.servers[:2] {
+	for i, s := range m.Servers[:2] {
 		ahead := time.Now().Add(time.Duration(1+i) * time.Hour).UnixMicro()
-		m.must(s.Client().Set(t.Context(), script.FenceKey(key), ahead, time.Hour).Err())
+		m.Must(s.Client().Set(t.Context(), script.FenceKey(key), ahead, time.Hour).Err())
 	}
 	l := mustGet(t, c, name)
 	m.eventually("the token is on a quorum", func() bool {
 		n := 0
-		for i := range m.servers {
+		for i := range m.Servers {
 			if m.fence(i, key) >= l.Token() {
 				n++
 			}
@@ -96,11 +96,11 @@ func (m *machines) eachStep(prefix, name string) {
 		return n >= 2
 	})
 	mustRelease(t, mustAcquire(t, c, l.Context(t.Context()), name)) // a nested hold
-	m.must(l.Renew(t.Context()))
+	m.Must(l.Renew(t.Context()))
 	m.renewed(key)
 
 	// A node that was restarted empty gets the lock back, and does not vote for others.
-	m.restart(0)
+	m.Restart(0)
 	m.eventually("the lease is healed", m.counts(key, l.Holder(), "1"))
 	if !m.inQuarantine(0) {
 		t.Error("a node that was restarted empty is in no quarantine")
@@ -110,7 +110,7 @@ func (m *machines) eachStep(prefix, name string) {
 	}
 
 	// A wait, and the message that ends it.
-	ear := m.servers[1].Client().Subscribe(t.Context(), script.Channel(key))
+	ear := m.Servers[1].Client().Subscribe(t.Context(), script.Channel(key))
 	defer ear.Close()
 	got := make(chan *quorum.Lease, 1)
 	go func() {
@@ -132,21 +132,21 @@ func (m *machines) eachStep(prefix, name string) {
 		t.Errorf("force-release: %v, %v", freed, err)
 	}
 	wantIs(t, l.Renew(t.Context()), quorum.ErrLost)
-	m.clean(time.Second)
+	m.Clean(time.Second)
 }
 
 // Whoever is confined to a prefix has nothing to look for behind another.
 func TestRealACLKeepsOthersOut(t *testing.T) {
 	m := confined(t, "shop:")
-	l := mustGet(t, m.client(quorum.Config{Prefix: "bank:"}), "safe")
+	l := mustGet(t, m.Client(quorum.Config{Prefix: "bank:"}), "safe")
 	thief := m.app("bank:")
 	m.wantRefused("Ping", thief.Ping, "bank:redquorum_ping")
 	m.wantRefused("Acquire", func(ctx context.Context) error { _, err := thief.Acquire(ctx, "safe"); return err }, `"bank:safe"`)
 	m.wantRefused("Inspect", func(ctx context.Context) error { _, err := thief.Inspect(ctx, "safe"); return err }, `"bank:safe"`)
 	m.wantRefused("ForceRelease", func(ctx context.Context) error { _, err := thief.ForceRelease(ctx, "safe"); return err }, `"bank:safe"`)
-	m.must(l.Renew(t.Context()))
-	for i := range m.servers {
-		if m.hash(i, "bank:safe")[l.Holder()] != "1" {
+	m.Must(l.Renew(t.Context()))
+	for i := range m.Servers {
+		if m.Hash(i, "bank:safe")[l.Holder()] != "1" {
 			t.Errorf("server %d lost the lock", i)
 		}
 	}
@@ -173,10 +173,10 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 			continue // the next test's
 		}
 		t.Run(missing, func(t *testing.T) {
-			m := &machines{t: t, timeout: m.timeout, log: m.log, servers: m.servers}
+			m := on(t, m.Log, m.Servers...)
 			m.permit(slices.DeleteFunc(slices.Clone(rules), func(rule string) bool { return rule == missing }))
-			for _, s := range m.servers {
-				m.must(s.Client().ScriptFlush(t.Context()).Err()) // as after a restart
+			for _, s := range m.Servers {
+				m.Must(s.Client().ScriptFlush(t.Context()).Err()) // as after a restart
 			}
 			client := m.app(prefix)
 			want := named[missing]
@@ -198,7 +198,7 @@ func TestRealEveryRuleThatIsMissingIsNamed(t *testing.T) {
 			if err != nil && (!strings.Contains(strings.ToLower(err.Error()), strings.ReplaceAll(want, "redquorum_ping:", "stock")) || ctx.Err() != nil) {
 				t.Errorf("got %v, want one that names %s", err, want)
 			}
-			m.clean(patience) // at the latest when what could not be released has run out
+			m.Clean(patience) // at the latest when what could not be released has run out
 		})
 	}
 }
@@ -225,7 +225,7 @@ func TestRealWaitsWithoutMessagesAreLogged(t *testing.T) {
 				}
 				got <- l
 			}()
-			m.eventually("said what is missing", func() bool { return strings.Count(m.log.String(), want) == len(m.servers) })
+			m.eventually("said what is missing", func() bool { return strings.Count(m.Log.String(), want) == len(m.Servers) })
 			mustRelease(t, l)
 			select {
 			case l := <-got:
@@ -233,10 +233,10 @@ func TestRealWaitsWithoutMessagesAreLogged(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("still waits")
 			}
-			if logged := m.log.String(); strings.Count(logged, want) != len(m.servers) || strings.Contains(logged, secret) {
+			if logged := m.Log.String(); strings.Count(logged, want) != len(m.Servers) || strings.Contains(logged, secret) {
 				t.Errorf("logged: %s", logged)
 			}
-			m.clean(time.Second)
+			m.Clean(time.Second)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"testing"
@@ -10,23 +10,23 @@ import (
 func TestRealClusterWithOneNodeThatWritesEverythingIsNotNew(t *testing.T) {
 	t.Parallel()
 	m := startMachines(t, 3)
-	m.must(m.servers[0].RestartWith(always...))
+	m.Must(m.Servers[0].RestartWith(always...))
 	c := m.found()
-	proxies, urls := m.behindProxies()
-	l := mustGet(t, m.clientAt(quorum.Config{}, urls), "stock", quorum.WithLeaseTime(3*realTTL))
+	proxies, urls := m.BehindProxies()
+	l := mustGet(t, m.ClientAt(quorum.Config{}, urls), "stock", quorum.WithLeaseTime(3*realTTL))
 	m.eventually("all have it", m.counts("stock", l.Holder(), "1"))
 	for _, p := range proxies {
-		p.cut.Store(true) // it heals nothing
+		p.Cut.Store(true) // it heals nothing
 	}
-	m.kill(0, 1, 2)
-	m.restart(0, 1, 2)
-	if len(m.hash(0, "stock")) == 0 || len(m.hash(1, "stock")) != 0 || len(m.hash(2, "stock")) != 0 {
+	m.Kill(0, 1, 2)
+	m.Restart(0, 1, 2)
+	if len(m.Hash(0, "stock")) == 0 || len(m.Hash(1, "stock")) != 0 || len(m.Hash(2, "stock")) != 0 {
 		t.Fatal("the wrong servers remember, and the test shows nothing")
 	}
 	m.noSecondHolder(c, l)
-	if first, second := m.record(0)["until"], m.record(1)["until"]; first != "0" || second == "0" {
+	if first, second := m.Record(0)["until"], m.Record(1)["until"]; first != "0" || second == "0" {
 		t.Errorf("quarantines until %q and %q, want none of the one and one of the other", first, second)
 	}
-	m.kill(0) // the two others vote, in the end
+	m.Kill(0) // the two others vote, in the end
 	mustRelease(t, mustGet(t, c, "stock"))
 }

@@ -1,4 +1,4 @@
-package quorum_test
+package integration_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redquorum/redquorum/internal/quorumtest"
 	"github.com/redquorum/redquorum/internal/redisserver"
 	"github.com/redquorum/redquorum/node"
 	"github.com/redquorum/redquorum/quorum"
@@ -30,27 +31,27 @@ func startGroup(t *testing.T, at func(*redisserver.Server) string, args ...strin
 	t.Helper()
 	m := startMachines(t, 2)
 	g := redisserver.StartGroup(t, redisserver.GroupOptions{Replicas: 2, Sentinels: 3, At: at, Args: args})
-	m.servers = []*redisserver.Server{m.servers[0], g.Servers[0], m.servers[1]}
+	m.Servers = []*redisserver.Server{m.Servers[0], g.Servers[0], m.Servers[1]}
 	return m, g
 }
 
 // urls are the addresses of the nodes.
 func (m *machines) urls(g *redisserver.Group) []string {
-	return []string{m.servers[0].URL(), g.URL(), m.servers[2].URL()}
+	return []string{m.Servers[0].URL(), g.URL(), m.Servers[2].URL()}
 }
 
 // foundGroup takes the nodes into use, as found does.
 func (m *machines) foundGroup(g *redisserver.Group) *quorum.Coordinator {
-	m.t.Helper()
-	c := m.clientAt(quorum.Config{}, m.urls(g))
+	m.T.Helper()
+	c := m.ClientAt(quorum.Config{}, m.urls(g))
 	m.reaches(c)
-	mustRelease(m.t, mustGet(m.t, c, "found"))
-	for i := range m.servers {
+	mustRelease(m.T, mustGet(m.T, c, "found"))
+	for i := range m.Servers {
 		m.eventually("all are settled", func() bool { return m.settled(i) })
 	}
 	for _, s := range g.Servers[1:] {
 		m.eventually("replicas have the record", func() bool {
-			return s.Client().HGet(m.t.Context(), script.RecordKey, "until").Val() != ""
+			return s.Client().HGet(m.T.Context(), script.RecordKey, "until").Val() != ""
 		})
 	}
 	return c
@@ -58,8 +59,8 @@ func (m *machines) foundGroup(g *redisserver.Group) *quorum.Coordinator {
 
 // promote waits until the sentinels have another master, which is what is asked of node 1 from then on.
 func (m *machines) promote(g *redisserver.Group) {
-	m.t.Helper()
-	m.servers[1] = g.Promoted(m.servers[1])
+	m.T.Helper()
+	m.Servers[1] = g.Promoted(m.Servers[1])
 }
 
 // The master of a node dies. A lease goes on, is renewed at the new master, and nobody else gets the lock; who waits is woken
@@ -70,12 +71,12 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 	c := m.foundGroup(g)
 	l := mustGet(t, c, "stock")
 	m.eventually("on all nodes", m.counts("stock", l.Holder(), "1"))
-	incarnation := m.record(1)["incarnation"]
+	incarnation := m.Record(1)["incarnation"]
 
 	over := make(chan struct{})
 	var rivals sync.WaitGroup
 	for range 2 {
-		rival := m.clientAt(quorum.Config{}, m.urls(g))
+		rival := m.ClientAt(quorum.Config{}, m.urls(g))
 		rivals.Go(func() {
 			for {
 				select {
@@ -91,22 +92,22 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 		})
 	}
 
-	old := m.servers[1]
+	old := m.Servers[1]
 	old.Kill()
 	m.promote(g)
 	m.eventually("the new master is in quarantine", func() bool { return m.inQuarantine(1) })
-	if got := m.record(1)["incarnation"]; got == incarnation {
+	if got := m.Record(1)["incarnation"]; got == incarnation {
 		t.Errorf("the new master goes on as %s", got)
 	}
 	end := m.quarantineEnd(1)
 	m.eventually("the lease is renewed at the new master", func() bool {
-		left := m.servers[1].Client().PTTL(t.Context(), "stock").Val()
-		return m.hash(1, "stock")[l.Holder()] == "1" && left > realTTL/2 && time.Now().After(end)
+		left := m.Servers[1].Client().PTTL(t.Context(), "stock").Val()
+		return m.Hash(1, "stock")[l.Holder()] == "1" && left > realTTL/2 && time.Now().After(end)
 	})
 	// From here on it takes the new master's votes.
-	m.kill(2)
-	third := m.servers[2].URL()
-	m.servers = m.servers[:2]
+	m.Kill(2)
+	third := m.Servers[2].URL()
+	m.Servers = m.Servers[:2]
 	for before := l.Remaining(); ; {
 		now := l.Remaining()
 		if l.Err() != nil {
@@ -120,7 +121,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 	close(over)
 	rivals.Wait()
 
-	waiter := m.clientAt(quorum.Config{}, []string{m.servers[0].URL(), g.URL(), third})
+	waiter := m.ClientAt(quorum.Config{}, []string{m.Servers[0].URL(), g.URL(), third})
 	got := make(chan *quorum.Lease, 1)
 	go func() {
 		next, err := waiter.Acquire(t.Context(), "stock")
@@ -131,7 +132,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 	}()
 	channel := script.Channel("stock")
 	m.eventually("the waiter listens to the new master", func() bool {
-		return m.servers[1].Client().PubSubNumSub(t.Context(), channel).Val()[channel] == 1
+		return m.Servers[1].Client().PubSubNumSub(t.Context(), channel).Val()[channel] == 1
 	})
 	mustRelease(t, l)
 	next := <-got
@@ -139,7 +140,7 @@ func TestRealLeaseLivesThroughAFailover(t *testing.T) {
 		t.Fatalf("%+v after token %d", next, l.Token())
 	}
 
-	m.must(old.Restart())
+	m.Must(old.Restart())
 	g.Await("the old master follows the new one", func() bool { return g.Follows(old) })
 	mustRelease(t, next)
 	mustRelease(t, mustGet(t, c, "other"))
@@ -168,34 +169,34 @@ func TestRealFailoverThatForgetsMakesNoSecondQuorum(t *testing.T) {
 
 // outlivesAFailoverThatForgets has a lease live through the failover. It returns false if that did not come about.
 func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
-	var way *proxy
+	var way *quorumtest.Proxy
 	m, g := startGroup(t, func(master *redisserver.Server) string {
-		way = startProxy(t, master)
-		return way.listener.Addr().String()
+		way = quorumtest.StartProxy(t, master)
+		return way.Addr()
 	})
 	before := m.foundGroup(g)
 
 	// The holder's way to the master goes past the proxy, on which replicas and sentinels depend.
-	other := startProxy(t, m.servers[2])
-	holder := m.pastProxy(g, way, m.servers[0].URL(), other.url())
+	other := quorumtest.StartProxy(t, m.Servers[2])
+	holder := m.pastProxy(g, way, m.Servers[0].URL(), other.URL())
 	mustRelease(t, mustGet(t, holder, "warm"))
 
-	other.cut.Store(true)
-	way.cut.Store(true) // the master takes writes for another ten seconds
+	other.Cut.Store(true)
+	way.Cut.Store(true) // the master takes writes for another ten seconds
 	l := mustGet(t, holder, "stock", quorum.WithLeaseTime(lease))
-	if m.hash(1, "stock")[l.Holder()] != "1" || m.hash(0, "stock")[l.Holder()] != "1" {
+	if m.Hash(1, "stock")[l.Holder()] != "1" || m.Hash(0, "stock")[l.Holder()] != "1" {
 		t.Log("no bare majority: it took so long that the master was replaced before")
 		return false
 	}
 	m.promote(g)
-	if len(m.hash(1, "stock")) != 0 || len(m.hash(2, "stock")) != 0 {
+	if len(m.Hash(1, "stock")) != 0 || len(m.Hash(2, "stock")) != 0 {
 		t.Fatal("the new master remembers, and the test shows nothing")
 	}
 
 	// Over old connections, and over new ones.
 	refused := 0
-	if !comes(lease+patience, func() bool {
-		fresh := m.clientAt(quorum.Config{}, m.urls(g))
+	if !quorumtest.Comes(lease+patience, func() bool {
+		fresh := m.ClientAt(quorum.Config{}, m.urls(g))
 		for _, c := range []*quorum.Coordinator{before, fresh} {
 			second, err := c.TryAcquire(t.Context(), "stock")
 			alive := l.Err() == nil
@@ -209,7 +210,7 @@ func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
 				refused++
 			}
 		}
-		m.must(fresh.Close())
+		m.Must(fresh.Close())
 		return l.Err() != nil
 	}) {
 		t.Fatalf("a lease of %v has not ended within %v", lease, lease+patience)
@@ -218,13 +219,13 @@ func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
 		t.Logf("nobody asked for the lock before the lease, of %v, was over", lease)
 		return false
 	}
-	since, err := strconv.ParseInt(m.record(1)["since"], 10, 64)
-	m.must(err)
+	since, err := strconv.ParseInt(m.Record(1)["since"], 10, 64)
+	m.Must(err)
 	if took := m.quarantineEnd(1).Sub(time.UnixMicro(since)); took != lease+succession {
 		t.Errorf("the new master is in quarantine for %v, want %v", took, lease+succession)
 	}
-	m.kill(0)
-	if !comes(lease+patience, func() bool { return !m.inQuarantine(1) }) {
+	m.Kill(0)
+	if !quorumtest.Comes(lease+patience, func() bool { return !m.inQuarantine(1) }) {
 		t.Fatalf("the quarantine goes on until %v", m.quarantineEnd(1))
 	}
 	mustRelease(t, mustGet(t, before, "stock")) // and then it votes
@@ -233,13 +234,13 @@ func outlivesAFailoverThatForgets(t *testing.T, lease time.Duration) bool {
 
 // pastProxy returns a client whose way to the first master goes past the proxy behind which everybody else knows it. The first
 // and third node are at these addresses.
-func (m *machines) pastProxy(g *redisserver.Group, way *proxy, first, third string) *quorum.Coordinator {
-	m.t.Helper()
-	master := m.servers[1].Addr()
+func (m *machines) pastProxy(g *redisserver.Group, way *quorumtest.Proxy, first, third string) *quorum.Coordinator {
+	m.T.Helper()
+	master := m.Servers[1].Addr()
 	opts := &redis.FailoverOptions{
 		MasterName: redisserver.GroupName,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if addr == way.listener.Addr().String() {
+			if addr == way.Addr() {
 				addr = master
 			}
 			return new(net.Dialer).DialContext(ctx, network, addr)
@@ -249,17 +250,17 @@ func (m *machines) pastProxy(g *redisserver.Group, way *proxy, first, third stri
 		opts.SentinelAddrs = append(opts.SentinelAddrs, s.Addr())
 	}
 	grouped, err := node.NewFailover(opts)
-	m.must(err)
+	m.Must(err)
 	nodes := []*node.Node{nil, grouped, nil}
 	nodes[0], err = node.Open(first)
-	m.must(err)
+	m.Must(err)
 	nodes[2], err = node.Open(third)
-	m.must(err)
+	m.Must(err)
 	c, err := quorum.New(nodes, quorum.Config{
-		TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.log, nil)),
+		TTL: realTTL, NodeTimeout: realTimeout, Logger: slog.New(slog.NewTextHandler(m.Log, nil)),
 	})
-	m.must(err)
-	m.t.Cleanup(func() { _ = c.Close() })
+	m.Must(err)
+	m.T.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -267,30 +268,30 @@ func (m *machines) pastProxy(g *redisserver.Group, way *proxy, first, third stri
 // client reaches it. That one must not count its vote, once the new master may vote for others.
 func TestRealMasterThatWasReplacedAndDoesNotKnowHasNoVote(t *testing.T) {
 	t.Parallel()
-	var way *proxy
+	var way *quorumtest.Proxy
 	// It is long before the old master misses its replicas: not they, nor Redis, are to save us.
 	m, g := startGroup(t, func(master *redisserver.Server) string {
-		way = startProxy(t, master)
-		return way.listener.Addr().String()
+		way = quorumtest.StartProxy(t, master)
+		return way.Addr()
 	}, "--min-replicas-max-lag", "1000")
 	m.foundGroup(g)
-	notFirst, notThird := startProxy(t, m.servers[0]), startProxy(t, m.servers[2])
-	there := m.clientAt(quorum.Config{}, []string{notFirst.url(), g.URL(), m.servers[2].URL()})
-	here := m.pastProxy(g, way, m.servers[0].URL(), notThird.url())
+	notFirst, notThird := quorumtest.StartProxy(t, m.Servers[0]), quorumtest.StartProxy(t, m.Servers[2])
+	there := m.ClientAt(quorum.Config{}, []string{notFirst.URL(), g.URL(), m.Servers[2].URL()})
+	here := m.pastProxy(g, way, m.Servers[0].URL(), notThird.URL())
 	for _, c := range []*quorum.Coordinator{there, here} {
 		mustRelease(t, mustGet(t, c, "warm"))
 	}
 
-	old := m.servers[1]
-	way.hold() // and does not even let it see that connections end, as a network does not
+	old := m.Servers[1]
+	way.Hold() // and does not even let it see that connections end, as a network does not
 	m.promote(g)
-	notFirst.cut.Store(true)
-	notThird.cut.Store(true)
+	notFirst.Cut.Store(true)
+	notThird.Cut.Store(true)
 	l := mustGet(t, there, "stock") // the new master and the third node
 	if err := old.Client().Set(t.Context(), "written", "1", 0).Err(); err != nil {
 		t.Fatalf("the old master knows, and the test shows nothing: %v", err)
 	}
-	if len(m.hash(0, "stock")) != 0 {
+	if len(m.Hash(0, "stock")) != 0 {
 		t.Fatal("the first node has the lock, and the test shows nothing")
 	}
 	for end := time.Now().Add(2 * realTTL); time.Now().Before(end); {
@@ -308,11 +309,11 @@ func TestRealMasterBehindSentinelNeedsAReplicaThatKeepsUp(t *testing.T) {
 	t.Parallel()
 	m, g := startGroup(t, nil)
 	c := m.foundGroup(g)
-	m.kill(2)
+	m.Kill(2)
 	mustRelease(t, mustGet(t, c, "stock"))
 
-	m.must(m.servers[1].Client().ConfigSet(t.Context(), "min-replicas-to-write", "0").Err())
-	fresh := m.clientAt(quorum.Config{}, m.urls(g))
+	m.Must(m.Servers[1].Client().ConfigSet(t.Context(), "min-replicas-to-write", "0").Err())
+	fresh := m.ClientAt(quorum.Config{}, m.urls(g))
 	err := fresh.Ping(t.Context())
 	wantIs(t, err, node.ErrUnguarded)
 	if !contains(err.Error(), "min-replicas-to-write") {
@@ -321,7 +322,7 @@ func TestRealMasterBehindSentinelNeedsAReplicaThatKeepsUp(t *testing.T) {
 	_, err = fresh.TryAcquire(t.Context(), "stock")
 	wantIs(t, err, quorum.ErrNoQuorum)
 
-	m.must(m.servers[1].Client().ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+	m.Must(m.Servers[1].Client().ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	for _, s := range g.Servers[1:] {
 		s.Kill()
 	}
@@ -329,7 +330,7 @@ func TestRealMasterBehindSentinelNeedsAReplicaThatKeepsUp(t *testing.T) {
 		_, err = c.TryAcquire(t.Context(), "stock")
 		return errors.Is(err, quorum.ErrNoQuorum) && contains(err.Error(), "NOREPLICAS")
 	})
-	m.must(g.Servers[1].Restart())
+	m.Must(g.Servers[1].Restart())
 	mustRelease(t, mustGet(t, c, "stock"))
 }
 
