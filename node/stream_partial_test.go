@@ -23,7 +23,7 @@ type cutting struct {
 
 func (c cutting) Write(p []byte) (int, error) {
 	if after := c.after.Swap(-1); after >= 0 {
-		n, err := c.Conn.Write(p[:min(int(after), len(p))])
+		n, err := c.Conn.Write(p[:min(int(after), len(p)-1)]) // of a whole request the answer might come first
 		return n, errors.Join(err, errors.New("the connection broke"))
 	}
 	return c.Conn.Write(p)
@@ -60,7 +60,7 @@ func TestRequestThatWasWrittenInPartIsNotSentAgain(t *testing.T) {
 			}
 			// A request in between shows that nothing is on its way any more.
 			must(t, n, lock("next"), script.Granted)
-			if tt.after < 1<<20 && m.Exists("stock") {
+			if m.Exists("stock") {
 				t.Error("it was sent again")
 			}
 		})
