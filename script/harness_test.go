@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,39 @@ import (
 	"github.com/redquorum/redquorum/script"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(closing{m}) }
+
+// closing stops the server that the tests share when they are over.
+type closing struct{ *testing.M }
+
+func (m closing) Run() int {
+	code := m.M.Run()
+	if shared.server != nil {
+		shared.server.Close()
+	}
+	return code
+}
+
+// shared is a real server for all tests that leave its settings alone. To start one for each would take most of the time.
+var shared struct {
+	once   sync.Once
+	server *redisserver.Server
+	err    error
+}
+
+// empty is the shared server, without data and scripts.
+func empty(t *testing.T) *redis.Client {
+	t.Helper()
+	redisserver.Require(t)
+	shared.once.Do(func() { shared.server, shared.err = redisserver.Launch(redisserver.Options{}) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	c := shared.server.Client()
+	must(t, c.FlushAll(t.Context()))
+	must(t, c.ScriptFlush(t.Context()))
+	return c
+}
 
 const (
 	name = "order:42"
@@ -46,7 +79,7 @@ func onBoth(t *testing.T, test func(t *testing.T, c *redis.Client)) {
 		t.Cleanup(func() { _ = c.Close() })
 		test(t, c)
 	})
-	t.Run("redis-server", func(t *testing.T) { test(t, redisserver.Start(t).Client()) })
+	t.Run("redis-server", func(t *testing.T) { test(t, empty(t)) })
 }
 
 // send runs a script as it is.
