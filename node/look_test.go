@@ -3,6 +3,8 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -67,11 +69,11 @@ func TestLookAtAKeyOfAnotherTypeIsAnError(t *testing.T) {
 	wantError(t, err, verdict{refused: true})
 }
 
-// Where PUBSUB is not permitted nobody is known to listen, and the holder is told all the same; where HGETALL is not,
+// Where PUBSUB is not permitted nobody is known to listen, and the holder is told all the same; where HRANDFIELD is not,
 // the look is an error.
 func TestLookWithoutPermission(t *testing.T) {
 	s := redisserver.Start(t)
-	for user, rule := range map[string]string{"deaf": "-pubsub", "blind": "-hgetall"} {
+	for user, rule := range map[string]string{"deaf": "-pubsub", "blind": "-hrandfield"} {
 		if err := s.Client().Do(t.Context(), "ACL", "SETUSER", user, "on", ">pw", "~*", "&*", "+@all", rule).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func TestLookWithoutPermission(t *testing.T) {
 // A look at a node that hangs ends with its budget, and one at a node that is closed at once.
 func TestLookIsBounded(t *testing.T) {
 	f := serve(t, func(c []string) string {
-		if c[0] == "HGETALL" || c[0] == "PUBSUB" {
+		if c[0] == "HRANDFIELD" || c[0] == "PUBSUB" {
 			return hang
 		}
 		return ""
@@ -104,5 +106,39 @@ func TestLookIsBounded(t *testing.T) {
 	}
 	if _, _, err := look(t, n, "a"); !errors.Is(err, node.ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// An application's hash of many fields, or with a long value, may be too large for a reply. It must not cost the requests of
+// everybody else the connection.
+func TestLookAtAnApplicationsHashKeepsTheConnection(t *testing.T) {
+	c := redisserver.Start(t)
+	n := open(t, c.URL())
+	must(t, n, lock("a"), script.Granted)
+	const chunk = 10_000
+	for i := range 53 {
+		fields := make([]string, 0, 2*chunk)
+		for j := range chunk {
+			fields = append(fields, fmt.Sprint(i*chunk+j), "1")
+		}
+		if err := c.Client().HSet(t.Context(), "many", fields).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Client().HSet(t.Context(), "long", "f", strings.Repeat("x", 1<<20+1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	connections := func() string {
+		_, stats, _ := strings.Cut(c.Client().Info(t.Context(), "stats").Val(), "total_connections_received:")
+		count, _, _ := strings.Cut(stats, "\r\n")
+		return count
+	}
+	before := connections()
+	_, _, err := look(t, n, "many")
+	wantError(t, err, verdict{refused: true})
+	wantSeen(t, n, "long", "f", 0)
+	must(t, n, unlock("a"), script.Released)
+	if after := connections(); after != before {
+		t.Errorf("%s connections before, %s after", before, after)
 	}
 }

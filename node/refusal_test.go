@@ -18,7 +18,7 @@ import (
 
 // Whatever a version of Redis leaves unsaid about what is not permitted, the error says.
 func TestRefusalsNameWhatTheServerDoesNot(t *testing.T) {
-	const lockKeys = `["a" "redquorum_fence:{a}" "redquorum_node"]`
+	const lockKeys = `["a" "redquorum_fence:{a}" "redquorum_node" "redquorum_revoked:{a}"]`
 	pexpire := 1 + strings.Count(before(t, lock("a").Script().Source, "redis.call('PEXPIRE'"), "\n")
 	for answer, want := range map[string]string{
 		"NOPERM this user has no permissions to access one of the keys used as arguments":                                              lockKeys,

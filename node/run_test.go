@@ -187,7 +187,7 @@ func TestLastMoment(t *testing.T) {
 		if _, err := n.Run(ctx, lock("a"), until); err != nil {
 			t.Fatal(err)
 		}
-		return micros(t, (<-args)[6])
+		return micros(t, (<-args)[7])
 	}
 	if got := last(clock.Instant{}); got != 0 {
 		t.Errorf("without a last moment it is %d, want 0", got)

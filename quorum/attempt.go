@@ -98,6 +98,8 @@ func (a *attempt) poll() *verdict {
 		case a.c.sameServer.Load():
 			a.c.guard.reconnect()
 			return a.fail(ErrSameServer)
+		case t.revoked: // one such answer is enough, as in a renewal
+			return a.fail(ErrNotAcquired)
 		case t.granted >= need:
 			return nil
 		case t.blind(n, need):

@@ -3,6 +3,8 @@ package quorum
 import (
 	"sync"
 	"time"
+
+	"github.com/redquorum/redquorum/script"
 )
 
 // A ballot gathers the nodes' answers to one question that was put to all of them.
@@ -141,6 +143,7 @@ func (b *ballot) tally() tally {
 		if !a.in {
 			continue
 		}
+		t.revoked = t.revoked || a.reply.Status == script.Revoked
 		switch a.vote.Outcome {
 		case Granted:
 			t.granted++
@@ -156,7 +159,11 @@ func (b *ballot) tally() tally {
 }
 
 // tally counts votes.
-type tally struct{ granted, held, failed, unknown, waiting int }
+type tally struct {
+	granted, held, failed, unknown, waiting int
+
+	revoked bool // a node was told of a force-release
+}
 
 // others counts the answers that are no grants.
 func (t tally) others() int { return t.held + t.failed + t.unknown }

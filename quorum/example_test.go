@@ -186,5 +186,5 @@ func ExampleACL() {
 	// ~redquorum_node
 	// &redisson_lock__channel:{shop:*
 	// &redisson_lock__channel:shop:*
-	// and 21 commands
+	// and 22 commands
 }

@@ -43,7 +43,9 @@ func (c *Coordinator) ForceRelease(ctx context.Context, name string) (bool, erro
 	if ctx.Err() != nil {
 		return false, c.noAnswer("force-release", name, contextErrors(ctx)...)
 	}
-	defer c.keep(name) // what this process holds under that name is not handed over to anybody else
+	// What this process holds under that name is not handed over to anybody else.
+	c.keep(name)
+	defer c.keep(name)
 
 	f := &forceRelease{c: c, ctx: ctx, name: name}
 	if err := f.find(); err != nil {
@@ -65,6 +67,7 @@ type forceRelease struct {
 	name string
 
 	holders []string      // that were found on any node; "" is a key of another type
+	looked  []bool        // nodes that have told who has the lock there
 	lives   time.Duration // how long the revocation has to live
 	free    time.Duration // when the keys have expired on a quorum of nodes that stored it; 0 if nobody can tell
 }
@@ -87,18 +90,22 @@ func (f *forceRelease) find() error {
 	if t := b.count(); t.blind(len(f.c.nodes), f.c.need) {
 		return f.c.failure("force-release", f.name, b, ErrNoQuorum)
 	}
+	f.c.guard.look() // for the longest TTL in use: the holder's may be longer than ours
 	var longest time.Duration
 	answers, _ := b.snapshot()
-	for _, a := range answers {
+	f.looked = make([]bool, len(answers))
+	for i, a := range answers {
+		f.looked[i] = a.vote.Outcome == Granted || a.vote.Outcome == Held
 		if a.reply.Status == script.Held && !slices.Contains(f.holders, a.reply.Holder) {
 			f.holders = append(f.holders, a.reply.Holder)
 		}
 		longest = max(longest, a.reply.TTL)
 	}
 	// As long as the leases could live: at most as long as the longest key, unless a quorum renews it. The margin is for
-	// the difference of the clocks, and for a renewal that is under way.
+	// the difference of the clocks, and for a renewal that is under way, with whatever TTL.
 	f.lives = longest
-	if sum := longest + f.c.drift(f.c.cfg.TTL) + f.c.cfg.TTL; sum > longest { // a foreign key may have centuries left
+	margin := f.c.guard.longestTTL()
+	if sum := longest + f.c.drift(margin) + margin; sum > longest { // a foreign key may have centuries left
 		f.lives = sum
 	}
 	return nil
@@ -107,7 +114,10 @@ func (f *forceRelease) find() error {
 // revoke stores the revocation of the holders on all nodes.
 func (f *forceRelease) revoke() error {
 	c := f.c
-	b, err := f.ask(script.Revoke{Name: c.key(f.name), Holders: f.holders, Lives: f.lives})
+	b, err := f.store()
+	if err == nil && f.overlooked(b) {
+		b, err = f.store()
+	}
 	if err != nil {
 		return err
 	}
@@ -122,6 +132,29 @@ func (f *forceRelease) revoke() error {
 		return e
 	}
 	return nil
+}
+
+func (f *forceRelease) store() (*ballot, error) {
+	return f.ask(script.Revoke{Name: f.c.key(f.name), Holders: f.holders, Lives: f.lives})
+}
+
+// overlooked adds holders of nodes that had not told who has the lock when they were asked first, and reports whether there
+// are any. A holder whom one of the others has by now came later, and is spared.
+func (f *forceRelease) overlooked(b *ballot) bool {
+	answers, _ := b.snapshot()
+	var later []string
+	for i, a := range answers {
+		if f.looked[i] {
+			later = append(later, a.reply.Holder)
+		}
+	}
+	before := len(f.holders)
+	for i, a := range answers {
+		if h := a.reply.Holder; !f.looked[i] && a.reply.TTL != 0 && !slices.Contains(f.holders, h) && !slices.Contains(later, h) {
+			f.holders = append(f.holders, h)
+		}
+	}
+	return len(f.holders) > before
 }
 
 // expired is when the keys have expired on a quorum of the nodes that stored a revocation; nobody renews them there.

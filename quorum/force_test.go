@@ -112,7 +112,7 @@ func TestForceReleaseWithoutAQuorumSaysSo(t *testing.T) {
 
 // The nodes answer who has it, or have stored the revocation, and then they are gone.
 func TestForceReleaseThatNoQuorumConfirmsSaysSo(t *testing.T) {
-	for step, after := range []time.Duration{25 * time.Millisecond, 45 * time.Millisecond} {
+	for step, after := range []time.Duration{45 * time.Millisecond, 65 * time.Millisecond} {
 		inBubble(t, 3, func(t *testing.T, cl *cluster) {
 			operator := cl.client(quorum.Config{})
 			for range 2 { // the nodes know the scripts

@@ -179,6 +179,10 @@ func (g *guard) keepWatch(i int) {
 		g.mu.Lock()
 		waiting := w.waiting
 		w.waiting = nil
+		select {
+		case <-w.wake: // of what is taken now
+		default:
+		}
 		g.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		_, err := g.c.nodes[i].Check(ctx)

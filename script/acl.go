@@ -26,7 +26,7 @@ func channelRules(prefix string) []string {
 // commandRules are those for the commands. HELLO and AUTH are everybody's.
 var commandRules = []string{
 	"+evalsha", "+eval", // a server that was restarted does not know the scripts
-	"+time", "+hmget", "+hlen", "+hgetall", "+hget", "+hexists", "+hset", "+get", "+set", "+exists", "+pttl", "+pexpire", "+del",
+	"+time", "+hmget", "+hlen", "+hrandfield", "+hgetall", "+hget", "+hexists", "+hset", "+get", "+set", "+exists", "+pttl", "+pexpire", "+del",
 	"+publish", "+subscribe", "+unsubscribe", "+ping", // messages, and whether they still arrive
 	"+pubsub|numsub", // who waits elsewhere; and whether a Sentinel watches the node
 	"+info",          // whether the node was restarted

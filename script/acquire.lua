@@ -1,6 +1,6 @@
 -- Acquire: "holder H has hold count C and TTL T here", if nobody else holds the lock.
 --
--- KEYS  1 lock  2 fence  3 record of this node
+-- KEYS  1 lock  2 fence  3 record of this node  4 revoked
 -- ARGV  1 last moment (node's clock, us; 0 = none)  2 incarnation of this node that was checked ('' = no guard)
 --       3 holder  4 hold count  5 TTL (ms)  6 proposed token (us)
 --       7 how far a proposal may be from this node's clock (us)  8 TTL of the fence (ms; longer if it is ahead of the clock)
@@ -9,6 +9,7 @@
 -- granted      the lock was free: it is H's now, and the fence moved up
 -- already      it was H's before: the request was sent twice, and the fence stays
 -- held         somebody else's, or a key of another type
+-- revoked      H was force-released here before it had the lock on a quorum of nodes
 -- expired      it came after its last moment and did nothing
 -- exhausted    the fence cannot grow any more (2^53), so no token could be told from the last
 -- stranger     this node is not the one that was checked: it did nothing
@@ -62,6 +63,11 @@ if held[1] then
 elseif quarantine > 0 then
   return {'quarantined', fence, math.ceil(quarantine / 1000), '', 0, now}
 else
+  -- A request that is late must not put back a holder that a force-release has found on another node.
+  local revoked = redis.call('GET', KEYS[4])
+  if revoked and string.find(' ' .. revoked .. ' ', ' ' .. ARGV[3] .. ' ', 1, true) then
+    return {'revoked', fence, -2, '', 0, now}
+  end
   local clamp = tonumber(ARGV[7])
   local proposal = math.max(now - clamp, math.min(now + clamp, tonumber(ARGV[6])))
   local more = tonumber(ARGV[9])

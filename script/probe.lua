@@ -16,6 +16,7 @@ redis.call('HSET', KEYS[1], 'probe', '1')
 redis.call('PEXPIRE', KEYS[1], '1000')
 redis.call('HLEN', KEYS[1])
 redis.call('HGETALL', KEYS[1])
+redis.call('HRANDFIELD', KEYS[1], '65') -- of node.Look
 redis.call('HGET', KEYS[1], 'probe')
 redis.call('HMGET', KEYS[1], 'probe')
 redis.call('HEXISTS', KEYS[1], 'probe')

@@ -20,7 +20,7 @@ const (
 	Probed    Status = "probed"    // probe: every command worked
 	Absent    Status = "absent"    // there is no lock
 	Held      Status = "held"      // somebody else's
-	Revoked   Status = "revoked"   // renew: the holder was force-released
+	Revoked   Status = "revoked"   // acquire, renew: the holder was force-released
 	Expired   Status = "expired"   // the request came after its last moment and did nothing
 	Exhausted Status = "exhausted" // acquire: the fence cannot grow any more
 

@@ -52,6 +52,7 @@ func (Acquire) Script() *Script { return acquireScript }
 func (r Acquire) keys(w *wire) {
 	w.lockAndFence(r.Name)
 	w.word(RecordKey)
+	w.word(revokedPrefix, r.Name, "}")
 }
 func (r Acquire) args(w *wire) {
 	w.word(r.Holder)

@@ -40,6 +40,8 @@ while #revoked > 2000 do
 end
 if revoked ~= '' then
   local lives = math.max(tonumber(ARGV[2]), ttl, redis.call('PTTL', KEYS[2]))
+  -- With its memory full a server refuses SET, but not in a script that has begun to write: a lock can be force-released then, too.
+  redis.call('PEXPIRE', KEYS[2], string.format('%.0f', lives))
   redis.call('SET', KEYS[2], revoked, 'PX', string.format('%.0f', lives))
 end
 return {'stored', 0, ttl, held[1] or '', tonumber(held[2]) or 0, now}

@@ -87,7 +87,7 @@ var releaseVariants = []variant{
 		name: "force-release revokes only where it finds the holder",
 		rule: "a node that missed the holder would let it restore the lock, unless it knows whom to refuse",
 		file: "quorum/force.go",
-		old:  `Holders: f.holders, Lives`, new: `Lives`,
+		old:  `Holders: f.holders, Lives: f.lives`, new: `Lives: f.lives`,
 		caught: []string{"quorum.TestForceReleaseStaysReleased"},
 	},
 	{
@@ -126,6 +126,27 @@ var releaseVariants = []variant{
 `, new: `_ = sum
 `,
 		caught: []string{"quorum.TestRevocationOutlivesARenewalThatWasUnderWay"},
+	},
+	{
+		name: "a revocation ends before a lease that was renewed meanwhile",
+		rule: "for a renewal that is under way, with whatever TTL",
+		file: "quorum/force.go",
+		old:  `margin := f.c.guard.longestTTL()`, new: `margin := f.c.cfg.TTL`,
+		caught: []string{"quorum.TestRevocationOutlivesALeaseThatIsRenewedMeanwhile"},
+	},
+	{
+		name: "a holder that was overlooked keeps the lock",
+		rule: "holders of nodes that had not told who has the lock when they were asked first",
+		file: "quorum/force.go",
+		old:  `err == nil && f.overlooked(b)`, new: `false && f.overlooked(b)`,
+		caught: []string{"quorum.TestForceReleaseFindsTheHolderOfANodeThatWasLate"},
+	},
+	{
+		name: "a revoked contender is granted the lock",
+		rule: "a request that is late must not put back a holder that a force-release has found on another node",
+		file: "script/acquire.lua",
+		old:  `if revoked and string.find(`, new: `if false and string.find(`,
+		caught: []string{"quorum.TestRevokedContenderIsNotGrantedTheLock"},
 	},
 	{
 		name: "keys are deleted when a quorum has stored the revocation",

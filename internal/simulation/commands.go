@@ -22,27 +22,28 @@ var commands map[string]command
 
 func init() { // a literal would refer to itself
 	commands = map[string]command{
-		"DEL":      {2, (*Node).del},
-		"EXISTS":   {2, (*Node).exists},
-		"TYPE":     {2, (*Node).typeOf},
-		"GET":      {2, (*Node).get},
-		"SET":      {3, (*Node).set},
-		"PTTL":     {2, (*Node).pttl},
-		"PEXPIRE":  {3, (*Node).pexpire},
-		"HGET":     {3, (*Node).hget},
-		"HSET":     {4, (*Node).hset},
-		"HDEL":     {3, (*Node).hdel},
-		"HMGET":    {3, (*Node).hmget},
-		"HLEN":     {2, (*Node).hlen},
-		"HGETALL":  {2, (*Node).hgetall},
-		"HEXISTS":  {3, (*Node).hexists},
-		"PUBLISH":  {3, (*Node).publish},
-		"PUBSUB":   {2, (*Node).pubsub},
-		"TIME":     {1, (*Node).time},
-		"PING":     {1, (*Node).ping},
-		"INFO":     {1, (*Node).info},
-		"CONFIG":   {3, (*Node).config},
-		"FLUSHALL": {1, (*Node).flushall},
+		"DEL":        {2, (*Node).del},
+		"EXISTS":     {2, (*Node).exists},
+		"TYPE":       {2, (*Node).typeOf},
+		"GET":        {2, (*Node).get},
+		"SET":        {3, (*Node).set},
+		"PTTL":       {2, (*Node).pttl},
+		"PEXPIRE":    {3, (*Node).pexpire},
+		"HGET":       {3, (*Node).hget},
+		"HSET":       {4, (*Node).hset},
+		"HDEL":       {3, (*Node).hdel},
+		"HMGET":      {3, (*Node).hmget},
+		"HLEN":       {2, (*Node).hlen},
+		"HRANDFIELD": {3, (*Node).hrandfield},
+		"HGETALL":    {2, (*Node).hgetall},
+		"HEXISTS":    {3, (*Node).hexists},
+		"PUBLISH":    {3, (*Node).publish},
+		"PUBSUB":     {2, (*Node).pubsub},
+		"TIME":       {1, (*Node).time},
+		"PING":       {1, (*Node).ping},
+		"INFO":       {1, (*Node).info},
+		"CONFIG":     {3, (*Node).config},
+		"FLUSHALL":   {1, (*Node).flushall},
 	}
 }
 
@@ -262,6 +263,25 @@ func (n *Node) hmget(args []string) any {
 		}
 	}
 	return found
+}
+
+// hrandfield returns the first fields: which ones a server returns is chance.
+func (n *Node) hrandfield(args []string) any {
+	v, failed := n.hashAt(args[1])
+	count, err := strconv.Atoi(args[2])
+	switch {
+	case failed != "":
+		return failed
+	case err != nil || count < 0:
+		return failure("ERR value is out of range")
+	case v == nil:
+		return []any{}
+	}
+	fields := []any{}
+	for _, field := range v.hash.fields[:min(count, len(v.hash.fields))] {
+		fields = append(fields, field)
+	}
+	return fields
 }
 
 func (n *Node) hlen(args []string) any {

@@ -176,7 +176,7 @@ func TestRealWaiterLooksWhereItHearsNothing(t *testing.T) {
 // least. Nobody else may be about meanwhile.
 func (m *machines) poll() {
 	m.T.Helper()
-	looks := func() int { return m.calls()["hgetall"] }
+	looks := func() int { return m.calls()["hrandfield"] }
 	seen, at := looks(), time.Now()
 	m.eventually("a look", func() bool {
 		n := looks()

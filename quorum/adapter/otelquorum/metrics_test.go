@@ -123,7 +123,7 @@ func TestLossIsMeasured(t *testing.T) {
 	<-l.Done()
 	w.eventually("both losses are told", func() bool { return w.metrics().sum("redquorum.losses") == 2 })
 	w.want(w.metrics(), map[string]float64{
-		"redquorum.losses loss=outvoted":       1,
+		"redquorum.losses loss=revoked":        1,
 		"redquorum.losses loss=lease-time":     1,
 		"redquorum.renewals outcome=missed":    1,
 		"redquorum.renewals outcome=renewed":   0,

@@ -98,7 +98,7 @@ func TestPrometheusFindsWhatHappened(t *testing.T) {
 		return f.sum("redquorum_votes_total", "node="+dead, "operation=renew", "error_type=unreachable") >= 1
 	})
 	for point, want := range map[string]float64{
-		"redquorum_losses_total loss=outvoted":                                          1,
+		"redquorum_losses_total loss=revoked":                                           1,
 		"redquorum_hold_duration_seconds outcome=lost":                                  1,
 		"redquorum_wait_duration_seconds outcome=acquired":                              1,
 		"redquorum_wait_place":                                                          1,

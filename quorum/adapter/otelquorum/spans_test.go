@@ -93,10 +93,10 @@ func TestSpanOfALockThatWasLostIsAnError(t *testing.T) {
 	w := watch(t)
 	w.lose("stock")
 	hold := w.one("redquorum.hold")
-	if s := hold.Status(); s.Code != codes.Error || s.Description != "lease lost: outvoted" {
+	if s := hold.Status(); s.Code != codes.Error || s.Description != "lease lost: revoked" {
 		t.Errorf("its status is %v", s)
 	}
-	if a := attributes(hold.Attributes()); a["outcome"] != "lost" || a["loss"] != "outvoted" {
+	if a := attributes(hold.Attributes()); a["outcome"] != "lost" || a["loss"] != "revoked" {
 		t.Errorf("it has %v", a)
 	}
 }
