@@ -64,7 +64,8 @@ func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	s := newSite(t)
 	l := s.hold("stock")
 	cmd, out, complaints := startSeen(t, "--nodes", strings.Join(s.nodes.URLs(), ","), "stock", "--", "echo", "at work")
-	complaints.shows(t, fmt.Sprintf("redquorum: waiting for \"stock\": it is held by %s on 3 of 3 nodes\n", l.Holder()))
+	// On two nodes or all three: an attempt is decided by the answers of two.
+	complaints.shows(t, fmt.Sprintf("redquorum: waiting for \"stock\": it is held by %s on ", l.Holder()))
 	for i := range 2 {
 		if err := s.nodes.Stop(i); err != nil {
 			t.Fatal(err)
