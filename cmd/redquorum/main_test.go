@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "demo" || os.Args[1] == "run") {
 		main()
 	}
-	_ = flag.Set("test.parallel", "8") // by default: they wait more than they work
+	_ = flag.Set("test.parallel", "4") // by default: they wait more than they work, but each demo is several processes
 	goleak.VerifyTestMain(m)
 }
 
